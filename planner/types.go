@@ -1,0 +1,213 @@
+package planner
+
+import "time"
+
+// Input is everything that a plan depends on.
+type Input struct {
+	Now        time.Time
+	OwnVersion string // the control plane's own build
+	// Watching is the start of this daemon's unbroken series of sweeps:
+	// silence counts only since then. Zero means for ever.
+	Watching time.Time
+	// Stopped is the reason why the sweep's guards let nobody go; "" = none.
+	Stopped string
+	// NoTimeouts keeps silence and elapsed time from deciding anything: the
+	// clock cannot be trusted.
+	NoTimeouts bool
+	Policies   []Policy
+	Devices    []Device
+}
+
+// Limit is a count of devices or a percentage of N; the zero Limit means the
+// field's default.
+type Limit struct {
+	Count   int  `json:"count,omitempty"`
+	Percent int  `json:"percent,omitempty"`
+	Set     bool `json:"set,omitempty"` // tells an explicit 0 from an absent field
+}
+
+// Backoff is Base × Factor^(n−1), at most Cap.
+type Backoff struct {
+	Base   time.Duration `json:"base,omitempty"`
+	Factor float64       `json:"factor,omitempty"`
+	Cap    time.Duration `json:"cap,omitempty"`
+}
+
+// Policy says how careful to be with the devices that it governs. Zero fields
+// mean the defaults of the constants.
+type Policy struct {
+	Name               string        `json:"name,omitempty"`
+	Enabled            bool          `json:"enabled"`
+	TargetVersion      string        `json:"target_version"` // "" = the control plane's own build
+	MaxInFlight        int           `json:"max_in_flight"`
+	MaxInFlightPercent int           `json:"max_in_flight_percent,omitempty"`
+	Paused             string        `json:"paused,omitempty"` // reason; "" = not paused
+	Line               string        `json:"line,omitempty"`
+	RollbackFrom       []string      `json:"rollback_from,omitempty"`
+	MinAvailable       Limit         `json:"min_available,omitzero"`
+	PickupTimeout      time.Duration `json:"pickup_timeout,omitempty"`
+	UpdateTimeout      time.Duration `json:"update_timeout,omitempty"`
+	Settle             time.Duration `json:"settle,omitempty"`
+	MaxAttempts        int           `json:"max_attempts,omitempty"`
+	Backoff            Backoff       `json:"backoff,omitzero"`
+	FailureLimit       Limit         `json:"failure_limit,omitzero"`
+	RefusalLimit       Limit         `json:"refusal_limit,omitzero"`
+	ForgetBefore       time.Time     `json:"forget_before,omitzero"`
+	OfflineAfter       time.Duration `json:"offline_after,omitempty"`
+	AbsentAfter        time.Duration `json:"absent_after,omitempty"`
+	MinProtocol        int           `json:"min_protocol,omitempty"`
+}
+
+// Target is what one device should be: it keys the device's attempts.
+type Target struct {
+	Version string `json:"version"`
+	Digest  string `json:"digest,omitempty"`
+}
+
+// Device is one device as the control plane knows it now.
+type Device struct {
+	ID              string `json:"id"`
+	Name            string `json:"name,omitempty"`
+	Version         string `json:"version"`                    // build the device reports; "" = it has not told us
+	ProtocolVersion int    `json:"protocol_version,omitempty"` // too low = must be upgraded by hand
+	Online          bool   `json:"online"`
+	Busy            bool   `json:"busy,omitempty"`
+	AdminHeld       bool   `json:"admin_held,omitempty"` // cordoned, drained or held by an operator
+	Upgrading       bool   `json:"upgrading,omitempty"`  // already asked, has not come back; true alone forces "in flight"
+
+	Policy       string    `json:"policy,omitempty"` // name of the policy that selects it; "" = Excluded
+	Target       Target    `json:"target,omitzero"`  // what it should be
+	Rollout      string    `json:"rollout,omitempty"`
+	NoTarget     string    `json:"no_target,omitempty"` // why there is nothing to go to
+	Pinned       bool      `json:"pinned,omitempty"`
+	Missing      []string  `json:"missing,omitempty"` // capabilities that the spec needs and the agent lacks
+	Duplicate    bool      `json:"duplicate,omitempty"`
+	ForgetBefore time.Time `json:"forget_before,omitzero"`
+	// Removed marks a device that is gone from the repository, or left over
+	// from another policy: it gets no verdict, but its open attempt holds a
+	// slot and its failures count.
+	Removed bool `json:"removed,omitempty"`
+
+	// What its last report says; Seen false means that there never was one.
+	Seen       bool          `json:"seen"`
+	InstallID  string        `json:"install_id,omitempty"`
+	Digest     string        `json:"digest,omitempty"` // of what it runs; "" = not told
+	LastSeen   time.Time     `json:"last_seen,omitzero"`
+	Heartbeat  time.Duration `json:"heartbeat,omitempty"`
+	BusyReason string        `json:"busy_reason,omitempty"`
+	HeldReason string        `json:"held_reason,omitempty"`
+	Said       Said          `json:"said,omitzero"`
+
+	Attempts []Attempt `json:"attempts,omitempty"` // oldest first
+}
+
+// Said is what the last report says of one attempt. A report that is not
+// newer than the one last decided from has Fresh false and decides nothing.
+type Said struct {
+	Fresh    bool   `json:"fresh,omitempty"`
+	Sequence int64  `json:"sequence,omitempty"`
+	Attempt  int64  `json:"attempt,omitempty"` // the attempt it names
+	Phase    string `json:"phase,omitempty"`
+	Begun    bool   `json:"begun,omitempty"`    // that attempt has changed something
+	Starting bool   `json:"starting,omitempty"` // announces that attempt's start
+	Outcome  string `json:"outcome,omitempty"`  // ok, failed, refused, exhausted or ""
+	Settled  bool   `json:"settled,omitempty"`
+	Stage    string `json:"stage,omitempty"`
+	Message  string `json:"message,omitempty"`
+}
+
+// Outcome is how an attempt ended; "" is an open attempt.
+type Outcome string
+
+// Outcomes of attempts.
+const (
+	OK        Outcome = "ok"
+	Failed    Outcome = "failed"
+	Lost      Outcome = "lost"
+	Refused   Outcome = "refused"
+	Exhausted Outcome = "exhausted"
+	Deferred  Outcome = "deferred"
+	Unreached Outcome = "unreached"
+)
+
+// Attempt is one assignment of one target to one device.
+type Attempt struct {
+	Number     int64     `json:"number"`
+	Policy     string    `json:"policy,omitempty"`
+	Line       string    `json:"line,omitempty"`
+	Target     Target    `json:"target"`
+	Rollout    string    `json:"rollout,omitempty"`
+	InstallID  string    `json:"install_id,omitempty"`
+	Pinned     bool      `json:"pinned,omitempty"`
+	AssignedAt time.Time `json:"assigned_at,omitzero"`
+	// PickupFrom is when the pickup clock runs from, where the delivery had
+	// to be repaired; zero = AssignedAt.
+	PickupFrom time.Time `json:"pickup_from,omitzero"`
+	StartedAt  time.Time `json:"started_at,omitzero"`
+	OnTargetAt time.Time `json:"on_target_at,omitzero"`
+	EndedAt    time.Time `json:"ended_at,omitzero"`
+	Outcome    Outcome   `json:"outcome,omitempty"`
+	// Recalled is the outcome that the attempt gets if it turns out not to
+	// have started; "" = it is not being recalled.
+	Recalled Outcome `json:"recalled,omitempty"`
+	// RecallDelivered says that the delivery ref is known to carry the
+	// recall and that Said was read after that.
+	RecallDelivered bool `json:"recall_delivered,omitempty"`
+}
+
+// Code names a verdict; the order of the checks is the order of the constants.
+type Code string
+
+// Decision is what a plan says about one attempt.
+type Decision struct {
+	Device  string `json:"device"`
+	Attempt int64  `json:"attempt"`
+	// Exactly one of the following is set.
+	Started  bool    `json:"started,omitempty"`   // it has started: record it, with Said.Sequence
+	OnTarget bool    `json:"on_target,omitempty"` // ok was reported; it settles from now
+	End      Outcome `json:"end,omitempty"`       // it has ended like this (also a correction of Lost or OK)
+	Recall   Outcome `json:"recall,omitempty"`    // take it back: Deferred or Unreached
+	// Because is for the record: what the device said, or which limit passed.
+	Because string `json:"because,omitempty"`
+	Stage   string `json:"stage,omitempty"`
+}
+
+// Verdict is the planner's decision about one device.
+type Verdict struct {
+	Device  Device `json:"-"`
+	Upgrade bool   `json:"upgrade"` // true in exactly one case: upgrade it now
+	Code    Code   `json:"code"`
+	Reason  string `json:"reason"` // one line for git: nothing that ages or moves with other devices
+	// Target is where it should go; its version is "" where there is none.
+	Target Target `json:"target,omitzero"`
+	// Detail, Position and NotBefore may name what moves with other devices;
+	// they are for plans and never written to a device's status.
+	Detail    string    `json:"detail,omitempty"`
+	Position  int       `json:"position,omitempty"` // in the queue, from 1
+	NotBefore time.Time `json:"not_before,omitzero"`
+}
+
+// Summary is what a plan says of one policy.
+type Summary struct {
+	Policy    string       `json:"policy"`
+	Target    string       `json:"target"`
+	N         int          `json:"n"` // valid devices that are not absent
+	Slots     int          `json:"slots"`
+	InFlight  int          `json:"in_flight"`
+	Available int          `json:"available"`
+	Failed    int          `json:"failed"`  // devices that count as failed
+	Refused   int          `json:"refused"` // devices that count as refused
+	Halted    bool         `json:"halted"`
+	HaltedBy  []string     `json:"halted_by,omitempty"` // ids
+	Counts    map[Code]int `json:"counts"`
+	Warnings  []string     `json:"warnings,omitempty"`
+}
+
+// Result is a plan: verdicts in the order of the devices, what became of
+// attempts (to be recorded before anybody is upgraded), and a summary for
+// each policy in the order of the policies.
+type Result struct {
+	Verdicts  []Verdict
+	Decisions []Decision
+	Policies  []Summary
+}

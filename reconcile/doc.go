@@ -1,0 +1,2 @@
+// Package reconcile brings a device to its assigned spec, or back.
+package reconcile

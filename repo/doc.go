@@ -1,0 +1,2 @@
+// Package repo is git as gitopsd needs it: bytes, paths and revisions.
+package repo

@@ -1,0 +1,109 @@
+package schema
+
+// Credentials name files, never secrets: they are read again for every
+// connection, so that a rotated one is picked up.
+type Credentials struct {
+	Username             string `json:"username,omitempty"`             // for basic authentication and ssh; "" = "git"
+	PasswordFile         string `json:"passwordFile,omitempty"`         // password or personal access token (basic)
+	TokenFile            string `json:"tokenFile,omitempty"`            // bearer token
+	SSHKeyFile           string `json:"sshKeyFile,omitempty"`           // "" = the ssh agent
+	SSHKeyPassphraseFile string `json:"sshKeyPassphraseFile,omitempty"` //
+	KnownHostsFile       string `json:"knownHostsFile,omitempty"`       // "" = ~/.ssh/known_hosts, /etc/ssh/ssh_known_hosts
+	CAFile               string `json:"caFile,omitempty"`               // PEM, beside the system's
+	ClientCertFile       string `json:"clientCertFile,omitempty"`
+	ClientKeyFile        string `json:"clientKeyFile,omitempty"`
+}
+
+// RepoConfig says where a repository is.
+type RepoConfig struct {
+	URL         string       `json:"url"`
+	Credentials *Credentials `json:"credentials,omitempty"`
+}
+
+// RefNames are the ref prefixes, for hosts that accept only branches.
+type RefNames struct {
+	Devices string `json:"devices,omitempty"` // "" = DefaultDeviceRefs
+	Reports string `json:"reports,omitempty"` // "" = DefaultReportRefs
+}
+
+// Default ref prefixes; a device's id is appended.
+const (
+	DefaultDeviceRefs   = "refs/gitopsd/devices/"
+	DefaultReportRefs   = "refs/gitopsd/reports/"
+	DefaultBranch       = "main"
+	DefaultStatusBranch = "gitopsd/status"
+)
+
+// ReportsConfig says where reports go when not to the fleet repository.
+type ReportsConfig struct {
+	Repo *RepoConfig `json:"repo,omitempty"`
+}
+
+// ServeConfig configures the daemon.
+type ServeConfig struct {
+	TypeMeta
+	Spec ServeSpec `json:"spec"`
+}
+
+// ServeSpec is the content of a [ServeConfig].
+type ServeSpec struct {
+	Repo         RepoConfig    `json:"repo"`
+	Branch       string        `json:"branch,omitempty"`
+	StatusBranch string        `json:"statusBranch,omitempty"`
+	Reports      ReportsConfig `json:"reports,omitzero"`
+	Refs         RefNames      `json:"refs,omitzero"`
+	Interval     *Duration     `json:"interval,omitempty"` // nil = 1m
+	Timeout      *Duration     `json:"timeout,omitempty"`  // of one git operation; nil = 2m
+	State        string        `json:"state,omitempty"`    // folder
+	LogFormat    string        `json:"logFormat,omitempty"`
+	LogLevel     string        `json:"logLevel,omitempty"`
+	Author       Author        `json:"author,omitzero"` // of the status commits
+}
+
+// Author signs the daemon's commits.
+type Author struct {
+	Name  string `json:"name,omitempty"`
+	Email string `json:"email,omitempty"`
+}
+
+// AgentConfig configures the agent of one device.
+type AgentConfig struct {
+	TypeMeta
+	Spec AgentSpec `json:"spec"`
+}
+
+// AgentSpec is the content of an [AgentConfig].
+type AgentSpec struct {
+	Device         string        `json:"device"`
+	Repo           RepoConfig    `json:"repo,omitzero"`
+	RepoFrom       string        `json:"repoFrom,omitempty"` // file below root with the repository's URL, read at each poll
+	Reports        ReportsConfig `json:"reports,omitzero"`
+	Refs           RefNames      `json:"refs,omitzero"`
+	Root           string        `json:"root,omitempty"`      // "" = /
+	Interval       *Duration     `json:"interval,omitempty"`  // of polls; nil = 1m
+	Heartbeat      *Duration     `json:"heartbeat,omitempty"` // of reports; nil = 10m
+	Timeout        *Duration     `json:"timeout,omitempty"`   // of one git operation; nil = 2m
+	InitialVersion string        `json:"initialVersion,omitempty"`
+	BusyCheck      []string      `json:"busyCheck,omitempty"` // argv; exit 0 = idle, else busy
+	OS             *OSConfig     `json:"os,omitempty"`
+	Boot           BootConfig    `json:"boot,omitzero"`
+	LogFormat      string        `json:"logFormat,omitempty"`
+	LogLevel       string        `json:"logLevel,omitempty"`
+}
+
+// OSConfig are the operator's own programs behind the command driver: booted
+// and staged print a version (staged may print nothing), stage gets the
+// version as its last argument, exit 0 is success.
+type OSConfig struct {
+	Booted []string `json:"booted"`
+	Staged []string `json:"staged"`
+	Stage  []string `json:"stage"`
+	Undo   []string `json:"undo"`
+	Reboot []string `json:"reboot"`
+	BootID string   `json:"bootID,omitempty"` // file; "" = /proc/sys/kernel/random/boot_id
+}
+
+// BootConfig bounds what happens after a reboot.
+type BootConfig struct {
+	Timeout *Duration `json:"timeout,omitempty"` // until post-actions must have succeeded; nil = 10m
+}

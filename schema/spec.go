@@ -1,0 +1,106 @@
+package schema
+
+// Spec is a desired spec as an agent reads it out of an assignment: fully
+// merged and rendered. Digests are never computed from it but from the tree
+// as assigned ([Digest]), so a field added here moves no device.
+type Spec struct {
+	Requires    *Requires             `json:"requires,omitempty"`
+	OS          *OS                   `json:"os,omitempty"`
+	Files       map[string]*File      `json:"files,omitempty"`
+	Directories map[string]*Directory `json:"directories,omitempty"`
+	Resources   *Resources            `json:"resources,omitempty"`
+	Hooks       *Hooks                `json:"hooks,omitempty"`
+	Confirm     *Confirm              `json:"confirm,omitempty"`
+	OnDevice    *OnDevice             `json:"onDevice,omitempty"`
+}
+
+// Requires must hold before anything starts; what does not is a refusal.
+type Requires struct {
+	Commands        []string `json:"commands,omitempty"`        // found in PATH, or absolute
+	Paths           []string `json:"paths,omitempty"`           // exist below the root
+	Arch            []string `json:"arch,omitempty"`            // any of: GOARCH names
+	MinAgentVersion string   `json:"minAgentVersion,omitempty"` // semantic version
+	Kernel          string   `json:"kernel,omitempty"`          // at least this release, e.g. "5.10"
+}
+
+// OS is the operating system image that the device should run.
+type OS struct {
+	Image  string `json:"image"`            // reference or version; always a template in the fleet repository
+	Driver string `json:"driver,omitempty"` // "" = the agent's own; "command"
+}
+
+// File is one managed file. In the fleet repository exactly one of content,
+// contentBase64 and source is set; in an assignment source has become payload.
+type File struct {
+	Content       *string `json:"content,omitempty"`
+	ContentBase64 *string `json:"contentBase64,omitempty"`
+	Source        string  `json:"source,omitempty"`
+	Payload       string  `json:"payload,omitempty"` // "sha256:<hex>" of the rendered bytes
+	Template      bool    `json:"template,omitempty"`
+	Mode          string  `json:"mode,omitempty"` // quoted octal; "" = 0644
+	Owner         string  `json:"owner,omitempty"`
+	Group         string  `json:"group,omitempty"`
+}
+
+// Directory is one managed directory; mode "" = 0755.
+type Directory struct {
+	Mode  string `json:"mode,omitempty"`
+	Owner string `json:"owner,omitempty"`
+	Group string `json:"group,omitempty"`
+}
+
+// Resources are checked before an update starts.
+type Resources struct {
+	Disk *DiskResource `json:"disk,omitempty"`
+}
+
+// DiskResource wants minFree bytes free on the file system of path.
+type DiskResource struct {
+	Path    string `json:"path,omitempty"`    // "" = "/"
+	MinFree string `json:"minFree,omitempty"` // bytes, or with a suffix k, M, G, Ki, Mi, Gi
+}
+
+// Hooks are programs that run at four points of an update.
+type Hooks struct {
+	BeforeUpdating  map[string]*Hook `json:"beforeUpdating,omitempty"`
+	AfterUpdating   map[string]*Hook `json:"afterUpdating,omitempty"`
+	BeforeRebooting map[string]*Hook `json:"beforeRebooting,omitempty"`
+	AfterRebooting  map[string]*Hook `json:"afterRebooting,omitempty"`
+}
+
+// Values of [Hook.OnFailure].
+const (
+	OnFailureFail   = "fail"
+	OnFailureIgnore = "ignore"
+)
+
+// Hook is one program, run by order, then name, without a shell.
+type Hook struct {
+	Run       []string          `json:"run"`
+	Order     int               `json:"order,omitempty"`
+	Timeout   *Duration         `json:"timeout,omitempty"` // nil = 10s
+	Env       map[string]string `json:"env,omitempty"`
+	WorkDir   string            `json:"workDir,omitempty"`
+	OnFailure string            `json:"onFailure,omitempty"` // "" = fail
+}
+
+// Confirm says how an update proves that control is still reachable. It is
+// written as a mapping, or as the word "off".
+type Confirm struct {
+	Off    bool      `json:"-"`
+	Within *Duration `json:"within,omitempty"` // nil = 5m
+	Reach  []string  `json:"reach,omitempty"`  // URLs that must answer too
+}
+
+// Values of [OnDevice.Drift].
+const (
+	DriftRepair = "repair"
+	DriftReport = "report"
+)
+
+// OnDevice steers the agent's own loop.
+type OnDevice struct {
+	Retries *int     `json:"retries,omitempty"` // tries beyond the first, nil = 3
+	Backoff *Backoff `json:"backoff,omitempty"` // nil = 10s × 2^(n−1), at most 10m, with jitter
+	Drift   string   `json:"drift,omitempty"`   // "" = repair
+}

@@ -1,0 +1,284 @@
+package schema
+
+import "time"
+
+// Phase is what a device is doing, in the words of the agent's flow.
+type Phase string
+
+// The phases of a report.
+const (
+	PhaseUpdated     Phase = "Updated"     // on the assigned spec
+	PhaseWaiting     Phase = "Waiting"     // deferred: busy or held
+	PhasePreparing   Phase = "Preparing"   // pre-checks, downloads
+	PhaseStarting    Phase = "Starting"    // announced, not yet looked again
+	PhaseApplying    Phase = "Applying"    // changing the device
+	PhaseVerifying   Phase = "Verifying"   // post-actions, confirm
+	PhaseRebooting   Phase = "Rebooting"   //
+	PhaseRollingBack Phase = "RollingBack" //
+	PhaseDegraded    Phase = "Degraded"    // a retry is due
+	PhaseError       Phase = "Error"       // failed; on the last good spec
+)
+
+// Outcome is how an attempt ended.
+type Outcome string
+
+// Outcomes. The first four are a device's own word; the rest are the
+// daemon's.
+const (
+	OutcomeOK        Outcome = "ok"
+	OutcomeFailed    Outcome = "failed"
+	OutcomeRefused   Outcome = "refused"
+	OutcomeExhausted Outcome = "exhausted"
+	OutcomeLost      Outcome = "lost"
+	OutcomeDeferred  Outcome = "deferred"
+	OutcomeUnreached Outcome = "unreached"
+)
+
+// FailureClass says whether trying again can help.
+type FailureClass string
+
+// The three classes of failure.
+const (
+	ClassPermanent FailureClass = "permanent"
+	ClassRetryable FailureClass = "retryable"
+	ClassDeferred  FailureClass = "deferred"
+)
+
+// DeviceStatus is the daemon's record of one device, at the same path on the
+// status branch as the Device on the source branch. Nothing in it ages by
+// itself, so that a sweep without change writes nothing.
+type DeviceStatus struct {
+	TypeMeta
+	Metadata   Metadata       `json:"metadata"`
+	Policy     string         `json:"policy,omitempty"`
+	Verdict    Verdict        `json:"verdict"`
+	Assignment *AssignmentRef `json:"assignment,omitempty"`
+	Observed   *Observed      `json:"observed,omitempty"`
+	Attempts   []Attempt      `json:"attempts,omitempty"`
+}
+
+// Verdict is the planner's decision as committed; see planner.Code.
+type Verdict struct {
+	Upgrade bool   `json:"upgrade"`
+	Code    string `json:"code"`
+	Target  string `json:"target,omitempty"` // version
+	Reason  string `json:"reason"`
+}
+
+// AssignmentRef repeats what stands in assigned/.
+type AssignmentRef struct {
+	Generation int64  `json:"generation"`
+	Attempt    int64  `json:"attempt"`
+	Version    string `json:"version,omitempty"`
+	Digest     string `json:"digest,omitempty"`
+	Recalled   int64  `json:"recalled,omitempty"` // the attempt that was taken back
+}
+
+// Observed is the report that the last decision was taken from. Its sequence
+// alone never causes a commit.
+type Observed struct {
+	InstallID    string     `json:"installID"`
+	Sequence     int64      `json:"sequence"`
+	Generation   int64      `json:"generation,omitempty"`
+	Attempt      int64      `json:"attempt,omitempty"`
+	Version      string     `json:"version,omitempty"`
+	Digest       string     `json:"digest,omitempty"`
+	Phase        Phase      `json:"phase"`
+	Reason       string     `json:"reason,omitempty"`
+	Since        time.Time  `json:"since"` // when the daemon first saw this phase
+	Online       bool       `json:"online"`
+	OfflineSince *time.Time `json:"offlineSince,omitempty"`
+	AgentVersion string     `json:"agentVersion,omitempty"`
+	Busy         bool       `json:"busy,omitempty"`
+	Held         string     `json:"held,omitempty"`    // hold on the device: its reason
+	Problem      string     `json:"problem,omitempty"` // why the newest report was refused
+}
+
+// Attempt is one assignment of one target to one device; numbers only rise.
+type Attempt struct {
+	Attempt    int64      `json:"attempt"`
+	Policy     string     `json:"policy"`
+	Line       string     `json:"line,omitempty"`
+	Version    string     `json:"version"`
+	Digest     string     `json:"digest"`
+	Rollout    string     `json:"rollout"` // rollout digest
+	InstallID  string     `json:"installID"`
+	Pinned     bool       `json:"pinned,omitempty"`
+	AssignedAt time.Time  `json:"assignedAt"`
+	StartedAt  *time.Time `json:"startedAt,omitempty"`
+	StartSeq   int64      `json:"startSequence,omitempty"` // the announcement's sequence
+	OnTargetAt *time.Time `json:"onTargetAt,omitempty"`    // ok was reported; settling
+	EndedAt    *time.Time `json:"endedAt,omitempty"`
+	Outcome    Outcome    `json:"outcome,omitempty"` // "" = open
+	Recall     *Recall    `json:"recall,omitempty"`
+	Stage      string     `json:"stage,omitempty"`   // where it failed
+	Message    string     `json:"message,omitempty"` // what the device said
+}
+
+// Recall takes an attempt back: the document of this generation carries no
+// spec. The attempt stays open until its outcome is written.
+type Recall struct {
+	Generation int64     `json:"generation"`
+	Outcome    Outcome   `json:"outcome"` // deferred or unreached: what it ends as if it never started
+	Because    string    `json:"because"`
+	At         time.Time `json:"at"`
+}
+
+// Assignment tells one device what it may act on. Only the daemon writes it.
+type Assignment struct {
+	TypeMeta
+	Metadata   Metadata       `json:"metadata"`
+	Generation int64          `json:"generation"`    // rises with every change of this document
+	For        string         `json:"for,omitempty"` // the installation that may act on it
+	Attempt    int64          `json:"attempt"`       // a new one for every assignment of a spec
+	Version    string         `json:"version,omitempty"`
+	Digest     string         `json:"digest,omitempty"`
+	Hold       *Reason        `json:"hold,omitempty"`
+	Settle     *Duration      `json:"settle,omitempty"`
+	Because    *Because       `json:"because,omitempty"`
+	Recalled   int64          `json:"recalled,omitempty"` // set instead of spec
+	Removed    bool           `json:"removed,omitempty"`  // the device left the fleet; it keeps what it runs
+	Spec       map[string]any `json:"spec,omitempty"`     // as assigned; digest is of this
+}
+
+// Because says which change led to an assignment.
+type Because struct {
+	Commit  string `json:"commit,omitempty"`
+	Subject string `json:"subject,omitempty"`
+	Author  string `json:"author,omitempty"`
+	Policy  string `json:"policy,omitempty"`
+}
+
+// FailureMarks is a view for people, made from the attempts: who failed a
+// version of a policy, and whether that halted it.
+type FailureMarks struct {
+	TypeMeta
+	Metadata Metadata      `json:"metadata"` // name = version
+	Policy   string        `json:"policy"`
+	Line     string        `json:"line,omitempty"`
+	Version  string        `json:"version"`
+	Halted   bool          `json:"halted"`
+	Marks    []FailureMark `json:"marks"`
+}
+
+// FailureMark is one device's failure or refusal of its target.
+type FailureMark struct {
+	Device  string    `json:"device"`
+	Attempt int64     `json:"attempt"`
+	Outcome Outcome   `json:"outcome"` // failed, lost or refused
+	Digest  string    `json:"digest"`
+	Rollout string    `json:"rollout"`
+	At      time.Time `json:"at"`
+	Stage   string    `json:"stage,omitempty"`
+	Message string    `json:"message,omitempty"`
+}
+
+// FleetStatus is what concerns the whole fleet; it is written only when
+// something in it changed.
+type FleetStatus struct {
+	TypeMeta
+	Format       int             `json:"format"`       // of the status branch
+	SourceCommit string          `json:"sourceCommit"` // the commit swept last
+	Subject      string          `json:"subject,omitempty"`
+	Author       string          `json:"author,omitempty"`
+	SweptAt      time.Time       `json:"sweptAt"` // time of the last change of this document
+	Conditions   []Condition     `json:"conditions"`
+	Counts       map[string]int  `json:"counts"` // devices by code
+	Rollouts     []RolloutStatus `json:"rollouts"`
+}
+
+// Condition is something that a person should know about the fleet.
+type Condition struct {
+	Type    string    `json:"type"`             // e.g. Stopped, Invalid, DeliveryRefused
+	Reason  string    `json:"reason,omitempty"` // a stable word, e.g. HistoryRewritten
+	Message string    `json:"message"`
+	Remedy  string    `json:"remedy,omitempty"`
+	Since   time.Time `json:"since"`
+}
+
+// RolloutStatus is the progress of one policy towards its target.
+type RolloutStatus struct {
+	Policy    string     `json:"policy"`
+	Line      string     `json:"line,omitempty"`
+	Version   string     `json:"version"`
+	Rollout   string     `json:"rollout,omitempty"` // digest
+	State     string     `json:"state"`             // off, paused, halted, rolling, waiting, done
+	Total     int        `json:"total"`
+	Done      int        `json:"done"`
+	Moving    int        `json:"moving"`
+	Waiting   int        `json:"waiting"`
+	Attention int        `json:"attention"`
+	InFlight  []InFlight `json:"inFlight"`
+	Next      []string   `json:"next"` // the first few that are queued, in order
+	Failed    []string   `json:"failed"`
+	Limit     string     `json:"limit,omitempty"` // what binds now: Queued, FleetGuard …
+}
+
+// InFlight is one device that holds a slot.
+type InFlight struct {
+	Device  string    `json:"device"`
+	Attempt int64     `json:"attempt"`
+	Version string    `json:"version"`
+	Since   time.Time `json:"since"`
+	Started bool      `json:"started"`
+}
+
+// Report is what an agent says about its device.
+type Report struct {
+	TypeMeta
+	Metadata          Metadata  `json:"metadata"` // name = device id
+	InstallID         string    `json:"installID"`
+	Sequence          int64     `json:"sequence"` // rises within the installation
+	AgentVersion      string    `json:"agentVersion"`
+	ProtocolVersion   int       `json:"protocolVersion"`
+	Capabilities      []string  `json:"capabilities"`
+	HeartbeatInterval Duration  `json:"heartbeatInterval"`
+	BootID            string    `json:"bootID,omitempty"`
+	Current           SpecRef   `json:"current"`           // what the device is
+	Desired           *SpecRef  `json:"desired,omitempty"` // what it is on its way to
+	Generation        int64     `json:"generation"`        // of the document that it judges
+	Attempt           int64     `json:"attempt"`           // the attempt that phase and outcome speak of
+	Digest            string    `json:"digest,omitempty"`
+	Phase             Phase     `json:"phase"`
+	Reason            string    `json:"reason,omitempty"`
+	Stage             string    `json:"stage,omitempty"`
+	Begun             bool      `json:"begun"`             // this attempt has changed something
+	Outcome           Outcome   `json:"outcome,omitempty"` // ok, failed, refused, exhausted
+	Settled           bool      `json:"settled,omitempty"` // on target for the assignment's settle
+	Busy              bool      `json:"busy,omitempty"`
+	BusyReason        string    `json:"busyReason,omitempty"`
+	Hold              *Reason   `json:"hold,omitempty"`
+	Failures          []Failure `json:"failures,omitempty"`
+	Drift             []string  `json:"drift,omitempty"`    // paths that differ from the spec
+	FreeDisk          int64     `json:"freeDisk,omitempty"` // bytes
+	Recalled          int64     `json:"recalled,omitempty"` // the recall that it has seen
+	Assigned          string    `json:"assigned,omitempty"` // e.g. "other installation": why a document is not acted on
+	ReportedAt        time.Time `json:"reportedAt"`         // the device's clock
+}
+
+// SpecRef names a spec.
+type SpecRef struct {
+	Generation int64  `json:"generation,omitempty"`
+	Attempt    int64  `json:"attempt,omitempty"`
+	Version    string `json:"version"`
+	Digest     string `json:"digest,omitempty"`
+}
+
+// Failure is one failed stage of one attempt.
+type Failure struct {
+	Attempt   int64        `json:"attempt"`
+	Digest    string       `json:"digest,omitempty"`
+	Stage     string       `json:"stage"`
+	Component string       `json:"component,omitempty"`
+	Element   string       `json:"element,omitempty"`
+	Class     FailureClass `json:"class"`
+	Message   string       `json:"message"` // at most 8 KiB
+	Tries     int          `json:"tries"`
+}
+
+// Delivery is what stands for one device at its delivery ref.
+type Delivery struct {
+	Revision   string            // commit of the delivery ref; "" = the ref does not exist
+	Assignment *Assignment       // nil when Revision is ""
+	Payloads   map[string][]byte // by "sha256:<hex>", every payload that the spec names
+}
