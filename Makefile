@@ -1,0 +1,75 @@
+# A fresh machine needs Go (see go.mod), make and git; everything else is
+# fetched as a pinned Go module the first time that it is wanted.
+
+GO            ?= go
+BIN           := bin
+TOOLS         := $(BIN)/tools
+
+# Pinned, so that a new release of a tool never turns a finished change red.
+GOLANGCI_LINT_VERSION := v2.15.0
+GOLANGCI_LINT         := $(TOOLS)/golangci-lint-$(GOLANGCI_LINT_VERSION)
+
+# More flags for go test, for example TESTFLAGS=-v.
+TESTFLAGS     ?=
+# How long one fuzz target runs.
+FUZZTIME      ?= 20s
+# Which benchmarks run, and for how long each.
+BENCH         ?= .
+BENCHTIME     ?= 1x
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## build bin/gitopsd
+	$(GO) build -trimpath -o $(BIN)/gitopsd ./cmd/gitopsd
+
+.PHONY: test
+test: ## run the fast tests: no root, no network beyond loopback, under three minutes
+	$(GO) test $(TESTFLAGS) ./...
+
+.PHONY: race
+race: ## run the fast tests with the race detector (needs a C compiler)
+	CGO_ENABLED=1 $(GO) test -race $(TESTFLAGS) ./...
+
+.PHONY: lint
+lint: $(GOLANGCI_LINT) ## vet, format and lint with the pinned tools
+	$(GO) vet ./...
+	$(GO) vet -tags system ./...
+	$(GOLANGCI_LINT) run ./...
+
+$(GOLANGCI_LINT):
+	GOBIN=$(CURDIR)/$(TOOLS) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
+	mv $(TOOLS)/golangci-lint $@
+
+.PHONY: fuzz
+fuzz: ## run every fuzz target for FUZZTIME (20s)
+	@set -e; for pkg in $$($(GO) list ./...); do \
+	  for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+	    echo "$$pkg $$target"; \
+	    $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg; \
+	  done; \
+	done
+
+.PHONY: bench
+bench: ## run the benchmarks, each beside its reference (BENCH, BENCHTIME)
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem ./...
+
+.PHONY: demo
+demo: build ## watch a fleet roll out, stop a bad release, and finish with the fix
+	./$(BIN)/gitopsd demo
+
+.PHONY: test-system
+test-system: ## run the tests that need root or minutes
+	$(GO) test -tags system -run '^TestSystem' $(TESTFLAGS) ./...
+
+.PHONY: check
+check: build lint test test-system ## what continuous integration runs, the demo aside
+	./$(BIN)/gitopsd demo > /dev/null
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf $(BIN)
