@@ -53,9 +53,12 @@ type Policy struct {
 	FailureLimit       Limit         `json:"failure_limit,omitzero"`
 	RefusalLimit       Limit         `json:"refusal_limit,omitzero"`
 	ForgetBefore       time.Time     `json:"forget_before,omitzero"`
-	OfflineAfter       time.Duration `json:"offline_after,omitempty"`
-	AbsentAfter        time.Duration `json:"absent_after,omitempty"`
-	MinProtocol        int           `json:"min_protocol,omitempty"`
+	// Release identifies the content of the present release, its payloads
+	// included; "" where it is not known. Compare [Attempt.Release].
+	Release      string        `json:"release,omitempty"`
+	OfflineAfter time.Duration `json:"offline_after,omitempty"`
+	AbsentAfter  time.Duration `json:"absent_after,omitempty"`
+	MinProtocol  int           `json:"min_protocol,omitempty"`
 }
 
 // Target is what one device should be: it keys the device's attempts.
@@ -89,20 +92,24 @@ type Device struct {
 	Removed bool `json:"removed,omitempty"`
 
 	// What its last report says; Seen false means that there never was one.
-	Seen       bool          `json:"seen"`
-	InstallID  string        `json:"install_id,omitempty"`
-	Digest     string        `json:"digest,omitempty"` // of what it runs; "" = not told
-	LastSeen   time.Time     `json:"last_seen,omitzero"`
-	Heartbeat  time.Duration `json:"heartbeat,omitempty"`
-	BusyReason string        `json:"busy_reason,omitempty"`
-	HeldReason string        `json:"held_reason,omitempty"`
-	Said       Said          `json:"said,omitzero"`
+	Seen      bool      `json:"seen"`
+	InstallID string    `json:"install_id,omitempty"`
+	Digest    string    `json:"digest,omitempty"` // of what it runs; "" = not told
+	LastSeen  time.Time `json:"last_seen,omitzero"`
+	// OfflineSince is what the record says of a device that is offline, so
+	// that its reason stays the same whoever plans; zero = from LastSeen.
+	OfflineSince time.Time     `json:"offline_since,omitzero"`
+	Heartbeat    time.Duration `json:"heartbeat,omitempty"`
+	BusyReason   string        `json:"busy_reason,omitempty"`
+	HeldReason   string        `json:"held_reason,omitempty"`
+	Said         Said          `json:"said,omitzero"`
 
 	Attempts []Attempt `json:"attempts,omitempty"` // oldest first
 }
 
 // Said is what the last report says of one attempt. A report that is not
-// newer than the one last decided from has Fresh false and decides nothing.
+// newer than the one last decided from has Fresh false and decides nothing;
+// a report of another installation than that one is always fresh.
 type Said struct {
 	Fresh    bool   `json:"fresh,omitempty"`
 	Sequence int64  `json:"sequence,omitempty"`
@@ -112,6 +119,7 @@ type Said struct {
 	Starting bool   `json:"starting,omitempty"` // announces that attempt's start
 	Outcome  string `json:"outcome,omitempty"`  // ok, failed, refused, exhausted or ""
 	Settled  bool   `json:"settled,omitempty"`
+	Recalled int64  `json:"recalled,omitempty"` // the attempt whose recall the device has seen
 	Stage    string `json:"stage,omitempty"`
 	Message  string `json:"message,omitempty"`
 }
@@ -132,13 +140,17 @@ const (
 
 // Attempt is one assignment of one target to one device.
 type Attempt struct {
-	Number     int64     `json:"number"`
-	Policy     string    `json:"policy,omitempty"`
-	Line       string    `json:"line,omitempty"`
-	Target     Target    `json:"target"`
-	Rollout    string    `json:"rollout,omitempty"`
-	InstallID  string    `json:"install_id,omitempty"`
-	Pinned     bool      `json:"pinned,omitempty"`
+	Number    int64  `json:"number"`
+	Policy    string `json:"policy,omitempty"`
+	Line      string `json:"line,omitempty"`
+	Target    Target `json:"target"`
+	Rollout   string `json:"rollout,omitempty"`
+	InstallID string `json:"install_id,omitempty"`
+	Pinned    bool   `json:"pinned,omitempty"`
+	// Release is the [Policy.Release] of the time of the assignment. Where
+	// either is empty, a removed or moved device's failure is compared by
+	// Rollout instead.
+	Release    string    `json:"release,omitempty"`
 	AssignedAt time.Time `json:"assigned_at,omitzero"`
 	// PickupFrom is when the pickup clock runs from, where the delivery had
 	// to be repaired; zero = AssignedAt.
@@ -151,12 +163,11 @@ type Attempt struct {
 	// have started; "" = it is not being recalled.
 	Recalled Outcome `json:"recalled,omitempty"`
 	// RecallDelivered says that the delivery ref is known to carry the
-	// recall and that Said was read after that.
+	// recall, that Said was read after that, and that it is not older than the
+	// report last decided from. For a lost attempt it speaks of the document
+	// that was published when the attempt ended.
 	RecallDelivered bool `json:"recall_delivered,omitempty"`
 }
-
-// Code names a verdict; the order of the checks is the order of the constants.
-type Code string
 
 // Decision is what a plan says about one attempt.
 type Decision struct {

@@ -1,0 +1,112 @@
+package planner
+
+// Code names a verdict; the order of the checks is the order of the constants.
+type Code string
+
+// The codes. The first check that matches gives a device its code: facts
+// about the device, then the gates of its rollout, then the allocation of
+// slots among those that are left.
+const (
+	BadInput       Code = "BadInput"
+	Duplicate      Code = "Duplicate"
+	Upgrading      Code = "Upgrading"
+	Excluded       Code = "Excluded"
+	Disabled       Code = "Disabled"
+	BadPolicy      Code = "BadPolicy"
+	NeverSeen      Code = "NeverSeen"
+	Current        Code = "Current"
+	NoTarget       Code = "NoTarget"
+	UnknownVersion Code = "UnknownVersion"
+	Newer          Code = "Newer"
+	ByHand         Code = "ByHand"
+	NeedsAgent     Code = "NeedsAgent"
+	Held           Code = "Held"
+	UsedUp         Code = "Failed"  // named Failed everywhere but in Go, where that is an outcome
+	Denied         Code = "Refused" // named Refused everywhere but in Go, where that is an outcome
+	BackingOff     Code = "Backoff" // named Backoff everywhere but in Go, where that is a type
+	Offline        Code = "Offline"
+	Absent         Code = "Absent"
+	Busy           Code = "Busy"
+
+	Stopped Code = "Stopped"
+	Paused  Code = "Paused"
+	Halted  Code = "Halted"
+
+	Queued     Code = "Queued"
+	FleetGuard Code = "FleetGuard"
+	Upgrade    Code = "Upgrade"
+)
+
+// Kind says what a code asks of a person.
+type Kind string
+
+// The kinds of codes.
+const (
+	Attention Kind = "attention" // somebody must do something
+	Wait      Kind = "wait"      // it goes on by itself
+	Leave     Kind = "leave"     // nothing to do, on purpose
+	InFlight  Kind = "in flight" // under way
+	Go        Kind = "go"        // upgrade it now
+)
+
+// CodeInfo documents one code.
+type CodeInfo struct {
+	Code    Code
+	Kind    Kind
+	Meaning string
+}
+
+// Codes lists all codes in the order of the checks.
+func Codes() []CodeInfo {
+	return []CodeInfo{
+		{BadInput, Attention, "its id is empty, or two devices have the same"},
+		{Duplicate, Attention, "two installations answer to its name"},
+		{Upgrading, InFlight, "an attempt is assigned, has started, is being recalled, or settles"},
+		{Excluded, Leave, "no policy selects it"},
+		{Disabled, Leave, "its policy is not enabled"},
+		{BadPolicy, Attention, "its policy is invalid, so nobody goes"},
+		{NeverSeen, Wait, "it has never reported"},
+		{Current, Leave, "it is on its target"},
+		{NoTarget, Attention, "the target, or the control plane's own build, is no version or has no release"},
+		{UnknownVersion, Leave, "it does not tell its build, or that is no version that can be compared"},
+		{Newer, Leave, "it runs something newer than the target, and rollbackFrom does not name that"},
+		{ByHand, Attention, "its protocol is too old: it must be upgraded by hand"},
+		{NeedsAgent, Attention, "the spec needs what its agent does not offer"},
+		{Held, Leave, "an operator holds it, in git or on the device"},
+		{UsedUp, Attention, "it failed this target as often as it may"},
+		{Denied, Attention, "it refused this target: that cannot work there"},
+		{BackingOff, Wait, "it is tried again later"},
+		{Offline, Wait, "nothing was heard from it for a while"},
+		{Absent, Wait, "nothing was heard from it for so long that nobody counts on it"},
+		{Busy, Wait, "it is at work, waits for something, or cannot tell"},
+		{Stopped, Wait, "a guard of the sweep lets nobody go"},
+		{Paused, Wait, "its policy is paused"},
+		{Halted, Wait, "too many devices of its policy failed or refused"},
+		{Queued, Wait, "no slot is free"},
+		{FleetGuard, Wait, "too few devices would stay available"},
+		{Upgrade, Go, "it gets its new desired spec now"},
+	}
+}
+
+// Kind is the kind of the code; "" for one that is not known.
+func (c Code) Kind() Kind {
+	for _, i := range Codes() {
+		if i.Code == c {
+			return i.Kind
+		}
+	}
+	return ""
+}
+
+// ForGit is the code as a device's status file has it. Which limit binds
+// changes for everybody at once, so all of them are Queued there; a device
+// that was assigned in this sweep is Upgrading, and Upgrade only a plan's word.
+func (c Code) ForGit() Code {
+	switch c {
+	case FleetGuard:
+		return Queued
+	case Upgrade:
+		return Upgrading
+	}
+	return c
+}
