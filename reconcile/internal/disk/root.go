@@ -1,0 +1,264 @@
+package disk
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+var (
+	// ErrSymlink is the error of a write to a path that is a symlink.
+	ErrSymlink = errors.New("a symlink stands there, and symlinks are neither followed nor replaced")
+	// ErrTooLarge is the error of reading a file over the limit.
+	ErrTooLarge = errors.New("larger than the limit")
+	// ErrNotRegular is the error of reading or writing what is no file:
+	// a device or a pipe might block for ever.
+	ErrNotRegular = errors.New("not a regular file")
+)
+
+// maxLinks is how many symlinks one path may go through, as in the kernel.
+const maxLinks = 40
+
+// Options of a Root.
+type Options struct {
+	// Step is asked before every operation that changes the disk ("create",
+	// "write", "sync", "chmod", "chown", "rename", "remove", "mkdir",
+	// "syncdir"); an error becomes the operation's. Tests crash and fail with
+	// it. nil = nothing is asked.
+	Step func(op, path string) error
+}
+
+// Meta is what a written file or folder should have. UID and GID -1 keep the
+// process's own.
+type Meta struct {
+	Mode     fs.FileMode // permission, setuid, setgid, sticky
+	UID, GID int
+}
+
+// modeBits are the bits of a mode that a Meta sets.
+const modeBits = fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
+
+// Root is a file tree that no path and no symlink leaves. Paths are absolute
+// as the device sees them ("/etc/x").
+type Root struct {
+	dir  string
+	root *os.Root
+	step func(op, path string) error
+}
+
+// Open opens the tree below the folder dir.
+func Open(dir string, o Options) (*Root, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open root %s: %w", dir, err)
+	}
+	root, err := os.OpenRoot(abs)
+	if err != nil {
+		return nil, fmt.Errorf("open root %s: %w", abs, bare(err))
+	}
+	step := o.Step
+	if step == nil {
+		step = func(string, string) error { return nil }
+	}
+	return &Root{dir: abs, root: root, step: step}, nil
+}
+
+// Dir is the folder that is the root, absolute as the host sees it.
+func (r *Root) Dir() string { return r.dir }
+
+// Close releases the root.
+func (r *Root) Close() error { return r.root.Close() }
+
+// HostPath is where the host finds a path of the device, symlinks followed.
+// The path need not exist.
+func (r *Root) HostPath(p string) (string, error) {
+	real, err := r.walk(p, true)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(r.dir, filepath.FromSlash(real)), nil
+}
+
+// Resolve gives the path without symlinks among its parents; the last element
+// is left as it is. What does not exist is taken as written.
+func (r *Root) Resolve(p string) (string, error) { return r.walk(p, false) }
+
+// walk follows symlinks as the device would with the root as "/".
+func (r *Root) walk(p string, followLast bool) (string, error) {
+	if !strings.HasPrefix(p, "/") || strings.ContainsRune(p, 0) {
+		return "", fmt.Errorf("%q: %w: an absolute path is wanted", p, fs.ErrInvalid)
+	}
+	rest := split(path.Clean(p))
+	cur, links := "/", 0
+	for len(rest) > 0 {
+		name := rest[0]
+		rest = rest[1:]
+		if name == ".." {
+			cur = path.Dir(cur)
+			continue
+		}
+		next := path.Join(cur, name)
+		if len(rest) == 0 && !followLast {
+			return next, nil
+		}
+		info, err := r.root.Lstat(rel(next))
+		if errors.Is(err, fs.ErrNotExist) {
+			return path.Join(next, strings.Join(rest, "/")), nil
+		}
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", p, bare(err))
+		}
+		switch {
+		case info.Mode().Type() == fs.ModeSymlink:
+			if links++; links > maxLinks {
+				return "", fmt.Errorf("%s: %w", p, syscall.ELOOP)
+			}
+			target, err := r.root.Readlink(rel(next))
+			if err != nil {
+				return "", fmt.Errorf("%s: %w", p, bare(err))
+			}
+			if strings.HasPrefix(target, "/") {
+				cur = "/"
+			}
+			rest = append(split(target), rest...)
+		case len(rest) > 0 && !info.IsDir():
+			return "", fmt.Errorf("%s: %s: %w", p, next, syscall.ENOTDIR)
+		default:
+			cur = next
+		}
+	}
+	return cur, nil
+}
+
+// split gives the elements of a path, without empty ones and ".".
+func split(p string) []string {
+	var out []string
+	for _, e := range strings.Split(p, "/") {
+		if e != "" && e != "." {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// rel is a resolved path as os.Root wants it.
+func rel(p string) string {
+	if p == "/" {
+		return "."
+	}
+	return strings.TrimPrefix(p, "/")
+}
+
+// bare takes the path, which os.Root gives without its slash, off an error.
+func bare(err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	var le *os.LinkError
+	if errors.As(err, &le) {
+		return le.Err
+	}
+	return err
+}
+
+// Lstat tells what is at the path; a symlink there is told as one.
+func (r *Root) Lstat(p string) (fs.FileInfo, error) {
+	real, err := r.Resolve(p)
+	if err != nil {
+		return nil, err
+	}
+	info, err := r.root.Lstat(rel(real))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p, bare(err))
+	}
+	return info, nil
+}
+
+// ReadFile reads a regular file, through symlinks inside the root, of at most
+// limit bytes (0 = any).
+func (r *Root) ReadFile(p string, limit int64) ([]byte, error) {
+	f, info, err := r.open(p)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if limit > 0 && info.Size() > limit {
+		return nil, fmt.Errorf("read %s: %d bytes: %w of %d", p, info.Size(), ErrTooLarge, limit)
+	}
+	var src io.Reader = f
+	if limit > 0 {
+		src = io.LimitReader(f, limit+1)
+	}
+	data, err := io.ReadAll(src)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", p, bare(err))
+	}
+	if limit > 0 && int64(len(data)) > limit {
+		return nil, fmt.Errorf("read %s: %w of %d", p, ErrTooLarge, limit)
+	}
+	return data, nil
+}
+
+// open opens a regular file for reading and never blocks: what is no file is
+// refused before, and again after, in case it was exchanged.
+func (r *Root) open(p string) (*os.File, fs.FileInfo, error) {
+	real, err := r.walk(p, true)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := r.root.Lstat(rel(real))
+	if err != nil {
+		return nil, nil, fmt.Errorf("read %s: %w", p, bare(err))
+	}
+	if !info.Mode().IsRegular() {
+		return nil, nil, fmt.Errorf("read %s: %w", p, ErrNotRegular)
+	}
+	f, err := r.root.OpenFile(rel(real), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read %s: %w", p, bare(err))
+	}
+	if info, err = f.Stat(); err == nil && !info.Mode().IsRegular() {
+		err = ErrNotRegular
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, fmt.Errorf("read %s: %w", p, bare(err))
+	}
+	return f, info, nil
+}
+
+// List gives what is in a folder, sorted by name.
+func (r *Root) List(p string) ([]fs.DirEntry, error) {
+	real, err := r.walk(p, true)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := fs.ReadDir(r.root.FS(), rel(real))
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", p, bare(err))
+	}
+	return entries, nil
+}
+
+// Sum gives the sha256 of a regular file in hex, reading it piece by piece.
+func (r *Root) Sum(p string) (string, error) {
+	f, _, err := r.open(p)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", fmt.Errorf("read %s: %w", p, bare(err))
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}

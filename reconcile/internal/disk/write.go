@@ -1,0 +1,389 @@
+package disk
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path"
+	"regexp"
+	"syscall"
+)
+
+// TempPrefix begins the name of every temporary file and folder; sixteen hex
+// digits follow. Such names are ours: [Root.Sweep] removes them.
+const TempPrefix = ".gitopsd-tmp-"
+
+var tempName = regexp.MustCompile(`^\.gitopsd-tmp-[0-9a-f]{16}$`)
+
+// IsTemp says whether a file name is one of a temporary file.
+func IsTemp(name string) bool { return tempName.MatchString(name) }
+
+func tempBeside(p string) string {
+	return path.Join(path.Dir(p), fmt.Sprintf("%s%016x", TempPrefix, rand.Uint64()))
+}
+
+// WriteFile puts a file in place, or in the place of another, at once:
+// temporary file beside it, fsync, rename, fsync of the folder. The folder
+// must exist.
+func (r *Root) WriteFile(p string, data []byte, m Meta) error {
+	_, err := r.replace(p, bytes.NewReader(data), "", m)
+	return err
+}
+
+// CopyFile copies a regular file as [Root.WriteFile] writes one, and gives the
+// sha256 of what it copied in hex. With want, the copy takes its place only if
+// that is its sum.
+func (r *Root) CopyFile(from, to, want string, m Meta) (sum string, err error) {
+	f, _, err := r.open(from)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	return r.replace(to, f, want, m)
+}
+
+// ErrDamaged is the error of a copy whose content is not what was expected.
+var ErrDamaged = errors.New("its content is not what it was")
+
+func (r *Root) replace(p string, src io.Reader, want string, m Meta) (sum string, err error) {
+	wrap := func(err error) error { return fmt.Errorf("write %s: %w", p, bare(err)) }
+	real, err := r.writable(p)
+	if err != nil {
+		return "", wrap(err)
+	}
+	tmp := tempBeside(real)
+	if err := r.step("create", tmp); err != nil {
+		return "", wrap(err)
+	}
+	f, err := r.root.OpenFile(rel(tmp), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return "", wrap(err)
+	}
+	placed := false
+	defer func() {
+		if placed || err == nil {
+			return
+		}
+		f.Close()
+		if r.step("remove", tmp) == nil {
+			r.root.Remove(rel(tmp)) // best effort: Sweep finds what stays
+		}
+	}()
+	hash := sha256.New()
+	if err := r.step("write", tmp); err != nil {
+		return "", wrap(err)
+	}
+	if _, err := io.Copy(io.MultiWriter(f, hash), src); err != nil {
+		return "", wrap(err)
+	}
+	sum = hex.EncodeToString(hash.Sum(nil))
+	if want != "" && sum != want {
+		return "", wrap(ErrDamaged)
+	}
+	if err := r.metaOf(f, tmp, m); err != nil {
+		return "", wrap(err)
+	}
+	if err := r.step("sync", tmp); err != nil {
+		return "", wrap(err)
+	}
+	if err := f.Sync(); err != nil {
+		return "", wrap(err)
+	}
+	if err := f.Close(); err != nil {
+		return "", wrap(err)
+	}
+	if err := r.step("rename", real); err != nil {
+		return "", wrap(err)
+	}
+	if err := r.root.Rename(rel(tmp), rel(real)); err != nil {
+		return "", wrap(err)
+	}
+	placed = true
+	return sum, wrapNil(r.syncDir(path.Dir(real)), wrap)
+}
+
+// writable resolves a path for writing: what stands there may only be a file.
+func (r *Root) writable(p string) (string, error) {
+	real, err := r.Resolve(p)
+	if err != nil {
+		return "", err
+	}
+	info, err := r.root.Lstat(rel(real))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return real, nil
+	case err != nil:
+		return "", err
+	case info.Mode().Type() == fs.ModeSymlink:
+		return "", ErrSymlink
+	case info.IsDir():
+		return "", syscall.EISDIR
+	case !info.Mode().IsRegular():
+		return "", ErrNotRegular
+	}
+	return real, nil
+}
+
+// metaOf sets owner and then mode, because chown takes setuid and setgid away.
+func (r *Root) metaOf(f *os.File, name string, m Meta) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	uid, gid := Owner(info)
+	if (m.UID >= 0 && m.UID != uid) || (m.GID >= 0 && m.GID != gid) {
+		if err := r.step("chown", name); err != nil {
+			return err
+		}
+		if err := f.Chown(m.UID, m.GID); err != nil {
+			return err
+		}
+	}
+	if err := r.step("chmod", name); err != nil {
+		return err
+	}
+	return f.Chmod(m.Mode & modeBits)
+}
+
+// Owner gives the user and group ids of a file of this package.
+func Owner(info fs.FileInfo) (uid, gid int) {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int(st.Uid), int(st.Gid)
+	}
+	return -1, -1
+}
+
+// MetaOf is the present mode and owner of a file.
+func MetaOf(info fs.FileInfo) Meta {
+	uid, gid := Owner(info)
+	return Meta{Mode: info.Mode() & modeBits, UID: uid, GID: gid}
+}
+
+// SetMeta corrects mode and owner of a file or folder and leaves its content
+// alone; what is right already is not touched.
+func (r *Root) SetMeta(p string, m Meta) error {
+	wrap := func(err error) error { return fmt.Errorf("set mode and owner of %s: %w", p, bare(err)) }
+	real, err := r.Resolve(p)
+	if err != nil {
+		return err
+	}
+	info, err := r.root.Lstat(rel(real))
+	if err != nil {
+		return wrap(err)
+	}
+	if info.Mode().Type() == fs.ModeSymlink {
+		return wrap(ErrSymlink)
+	}
+	now, changed := MetaOf(info), false
+	if (m.UID >= 0 && m.UID != now.UID) || (m.GID >= 0 && m.GID != now.GID) {
+		if err := r.step("chown", real); err != nil {
+			return wrap(err)
+		}
+		if err := r.root.Lchown(rel(real), m.UID, m.GID); err != nil {
+			return wrap(err)
+		}
+		changed = true
+	}
+	if changed || m.Mode&modeBits != now.Mode {
+		if err := r.step("chmod", real); err != nil {
+			return wrap(err)
+		}
+		if err := r.root.Chmod(rel(real), m.Mode&modeBits); err != nil {
+			return wrap(err)
+		}
+		changed = true
+	}
+	if !changed {
+		return nil
+	}
+	return wrapNil(r.syncPath(real), wrap)
+}
+
+func wrapNil(err error, wrap func(error) error) error {
+	if err == nil {
+		return nil
+	}
+	return wrap(err)
+}
+
+// syncPath makes a change of mode and owner durable. A file that cannot be
+// opened for reading (mode 0 without root) is left to the kernel.
+func (r *Root) syncPath(real string) error {
+	if err := r.step("sync", real); err != nil {
+		return err
+	}
+	f, err := r.root.OpenFile(rel(real), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	return f.Sync()
+}
+
+func (r *Root) syncDir(dir string) error {
+	if err := r.step("syncdir", dir); err != nil {
+		return err
+	}
+	f, err := r.root.Open(rel(dir))
+	if errors.Is(err, fs.ErrPermission) {
+		return nil // a folder one may write in but not read cannot be synced
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Sync()
+}
+
+// Remove removes a file, a symlink or an empty folder.
+func (r *Root) Remove(p string) error {
+	wrap := func(err error) error { return fmt.Errorf("remove %s: %w", p, bare(err)) }
+	real, err := r.Resolve(p)
+	if err != nil {
+		return err
+	}
+	if real == "/" {
+		return wrap(fs.ErrInvalid)
+	}
+	if err := r.step("remove", real); err != nil {
+		return wrap(err)
+	}
+	if err := r.root.Remove(rel(real)); err != nil {
+		return wrap(err)
+	}
+	return wrapNil(r.syncDir(path.Dir(real)), wrap)
+}
+
+// Rename moves a file or folder inside one file system.
+func (r *Root) Rename(from, to string) error {
+	wrap := func(err error) error { return fmt.Errorf("rename %s to %s: %w", from, to, bare(err)) }
+	a, err := r.Resolve(from)
+	if err != nil {
+		return err
+	}
+	b, err := r.Resolve(to)
+	if err != nil {
+		return err
+	}
+	if err := r.step("rename", b); err != nil {
+		return wrap(err)
+	}
+	if err := r.root.Rename(rel(a), rel(b)); err != nil {
+		return wrap(err)
+	}
+	if err := r.syncDir(path.Dir(b)); err != nil {
+		return wrap(err)
+	}
+	if path.Dir(a) == path.Dir(b) {
+		return nil
+	}
+	return wrapNil(r.syncDir(path.Dir(a)), wrap)
+}
+
+// Missing lists the folders that [Root.MkdirAll] would make, outermost first,
+// by the paths that they would really have.
+func (r *Root) Missing(p string) ([]string, error) {
+	real, err := r.walk(p, true)
+	if err != nil {
+		return nil, err
+	}
+	var missing []string
+	for d := real; ; d = path.Dir(d) {
+		info, err := r.root.Lstat(rel(d))
+		if err == nil {
+			if !info.IsDir() {
+				return nil, fmt.Errorf("%s: %w", d, syscall.ENOTDIR)
+			}
+			return missing, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("%s: %w", d, bare(err))
+		}
+		missing = append([]string{d}, missing...)
+	}
+}
+
+// MkdirAll makes a folder and its parents, each with its owner and mode from
+// the first moment. It gives the folders that it made, outermost first, also
+// when it fails later on.
+func (r *Root) MkdirAll(p string, m Meta) (made []string, err error) {
+	missing, err := r.Missing(p)
+	if err != nil {
+		return nil, fmt.Errorf("make folder %s: %w", p, err)
+	}
+	for _, d := range missing {
+		if err := r.mkdir(d, m); err != nil {
+			return made, fmt.Errorf("make folder %s: %w", d, bare(err))
+		}
+		made = append(made, d)
+	}
+	return made, nil
+}
+
+func (r *Root) mkdir(real string, m Meta) (err error) {
+	tmp := tempBeside(real)
+	if err := r.step("mkdir", tmp); err != nil {
+		return err
+	}
+	if err := r.root.Mkdir(rel(tmp), 0o700); err != nil {
+		return err
+	}
+	placed := false
+	defer func() {
+		if err != nil && !placed && r.step("remove", tmp) == nil {
+			r.root.Remove(rel(tmp)) // best effort: Sweep finds what stays
+		}
+	}()
+	f, err := r.root.Open(rel(tmp))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := r.metaOf(f, tmp, m); err != nil {
+		return err
+	}
+	if err := r.step("rename", real); err != nil {
+		return err
+	}
+	if err := r.root.Rename(rel(tmp), rel(real)); err != nil {
+		return err
+	}
+	placed = true
+	return r.syncDir(path.Dir(real))
+}
+
+// Sweep removes the temporary files and folders that a crash left in a folder,
+// or, where p is none, beside p. Where there is no such folder it does nothing.
+func (r *Root) Sweep(p string) error {
+	real, err := r.walk(p, true)
+	if err != nil {
+		return err
+	}
+	info, err := r.root.Lstat(rel(real))
+	if err != nil || !info.IsDir() {
+		real = path.Dir(real)
+	}
+	entries, err := r.List(real)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !IsTemp(e.Name()) || !(e.Type().IsRegular() || e.IsDir()) {
+			continue
+		}
+		// A folder of that name that is not empty is not ours.
+		if err := r.Remove(path.Join(real, e.Name())); err != nil && !errors.Is(err, syscall.ENOTEMPTY) {
+			return err
+		}
+	}
+	return nil
+}
