@@ -1,55 +1,7 @@
 package schema
 
-import "errors"
-
 // CONTRACT: this file fixes signatures while the parts are built side by side.
 // Its owner replaces it with real files and deletes it.
-
-// Selector is a Kubernetes label selector; nil and empty match everything.
-type Selector struct {
-	MatchLabels      map[string]string `json:"matchLabels,omitempty"`
-	MatchExpressions []Requirement     `json:"matchExpressions,omitempty"`
-}
-
-// Requirement is one expression of a [Selector].
-type Requirement struct {
-	Key      string   `json:"key"`
-	Operator string   `json:"operator"` // In, NotIn, Exists, DoesNotExist
-	Values   []string `json:"values,omitempty"`
-}
-
-// Matches says whether the selector selects something with these labels.
-func (s *Selector) Matches(labels map[string]string) bool { panic("contract") }
-
-// EntryMode is what kind of thing a path is.
-type EntryMode int
-
-// Modes of an [Entry].
-const (
-	ModeRegular EntryMode = iota
-	ModeExecutable
-	ModeSymlink
-	ModeSubmodule
-)
-
-// Entry is one path of a revision.
-type Entry struct {
-	Path string // slash-separated, from the root
-	Mode EntryMode
-	ID   string // content id (git blob hash); equal ids have equal content
-	Size int64  // bytes; -1 where unknown before reading
-}
-
-// Source gives the files of one revision. Read may be called for any entry
-// that Entries gave; limit is in bytes, a larger blob gives an error that
-// satisfies errors.Is(err, ErrTooLarge).
-type Source interface {
-	Entries() ([]Entry, error) // sorted by path
-	Read(e Entry, limit int64) ([]byte, error)
-}
-
-// DirSource reads a working tree, without following symlinks and without .git.
-func DirSource(dir string) (Source, error) { panic("contract") }
 
 // Loader turns revisions into fleets and remembers by content id what it has
 // parsed and rendered, so that a later Load costs what changed.
@@ -119,36 +71,3 @@ type Origin struct {
 // Origins gives for each leaf of the rendered spec of a device its document
 // and line, sorted by pointer.
 func (f *Fleet) Origins(id string) []Origin { panic("contract") }
-
-// Digest is sha256 over the canonical JSON (RFC 8785) of a spec as assigned.
-func Digest(spec map[string]any) (string, error) { panic("contract") }
-
-// PayloadDigest is "sha256:<hex>" of the bytes.
-func PayloadDigest(data []byte) string { panic("contract") }
-
-// Decode reads one strict YAML document of the kind of v (a pointer to one of
-// the kinds), checks it against its JSON Schema, and fills v. v is untouched
-// when a problem is an error. The same values go to schema and decoder.
-func Decode(file string, data []byte, v any) []Problem { panic("contract") }
-
-// DecodeSpec turns the tree of an assignment into a [Spec]; unknown fields
-// are an error that names them.
-func DecodeSpec(tree map[string]any) (*Spec, error) { panic("contract") }
-
-// Encode writes a document as YAML, deterministic byte for byte; times are
-// UTC with seconds.
-func Encode(v any) ([]byte, error) { panic("contract") }
-
-// Needs lists the capabilities that a spec asks of an agent: "files",
-// "directories", "hooks", "requires", "resources.disk", "confirm", "onDevice",
-// "os", "os.<driver>" where the spec names one. Sorted.
-func Needs(spec map[string]any) []string { panic("contract") }
-
-// JSONSchema is the published JSON Schema (2020-12) of a kind.
-func JSONSchema(k Kind) ([]byte, error) { panic("contract") }
-
-// Kinds lists every kind, in the order of the documentation.
-func Kinds() []Kind { panic("contract") }
-
-// ErrTooLarge is the error of [Source.Read] for a blob over the limit.
-var ErrTooLarge = errors.New("larger than the limit")

@@ -1,0 +1,170 @@
+package schema
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"sort"
+	"strings"
+)
+
+// Decode reads one strict YAML document of the kind of v (a pointer to one of
+// the kinds), checks it against its JSON Schema, and fills v. v is untouched
+// when a problem is an error. The same values go to schema and decoder.
+func Decode(file string, data []byte, v any) []Problem {
+	target := reflect.ValueOf(v)
+	if target.Kind() != reflect.Pointer || target.IsNil() || target.Elem().Kind() != reflect.Struct {
+		panic(fmt.Sprintf("schema.Decode: a pointer to a kind is wanted, not %T", v))
+	}
+	kind := Kind(target.Elem().Type().Name())
+	doc, problems := readDocument(data)
+	if doc != nil {
+		fresh := reflect.New(target.Elem().Type())
+		problems = decodeDocument(doc, kind, fresh.Elem())
+		if !hasErrors(problems) {
+			target.Elem().Set(fresh.Elem())
+		}
+	}
+	for i := range problems {
+		problems[i].File = file
+	}
+	sortProblems(problems)
+	return problems
+}
+
+// decodeDocument checks a document that was read against the schema of its
+// kind and fills dst.
+func decodeDocument(doc *document, kind Kind, dst reflect.Value) []Problem {
+	c, err := compiled(kind)
+	if err != nil {
+		panic("schema: " + err.Error()) // the type of the caller is no kind: a programming mistake
+	}
+	if p, wrong := wrongKind(doc, kind); wrong {
+		return []Problem{p}
+	}
+	var problems []Problem
+	if err := c.schema.Validate(doc.value); err != nil {
+		problems = c.schemaProblems(err, doc)
+	}
+	problems = append(problems, doc.oddProblems(problems)...)
+	if len(problems) > maxProblems {
+		rest := len(problems) - maxProblems
+		problems = append(problems[:maxProblems], Problem{Line: 1, Rule: ruleTooMany, Severity: SeverityError,
+			Message: fmt.Sprintf("at least %d more problems in this document", rest)})
+	}
+	if len(problems) > 0 {
+		return problems
+	}
+	var f filler
+	f.fill(dst, doc.value, "")
+	for _, fp := range f.problems {
+		problems = append(problems, doc.problem(fp.pointer, ruleForm, fp.err.Error(), ""))
+	}
+	return append(problems, documentChecks(doc, dst)...)
+}
+
+// wrongKind looks at apiVersion and kind first: checked against the schema of
+// another kind a document would answer with noise only.
+func wrongKind(doc *document, kind Kind) (Problem, bool) {
+	m, ok := doc.value.(map[string]any)
+	if !ok {
+		return Problem{Line: doc.root.Line, Column: doc.root.Column, Rule: ruleType, Severity: SeverityError,
+			Message: fmt.Sprintf("a mapping is wanted, not %s", typeName(doc.value)),
+			Hint:    "begin with apiVersion: " + APIVersion}, true
+	}
+	got, _ := m["kind"].(string)
+	if got == "" || Kind(got) == kind {
+		return Problem{}, false
+	}
+	hint := ""
+	if near := nearest(got, []string{string(kind)}); near != "" {
+		hint = fmt.Sprintf("did you mean %s?", near)
+	}
+	return doc.problem("/kind", ruleKind, fmt.Sprintf("kind %s is wanted here, not %s", kind, quote(got)), hint), true
+}
+
+// problem is an error at the value of a pointer, or at the nearest value
+// around it.
+func (d *document) problem(pointer, rule, msg, hint string) Problem {
+	_, at, _ := locate(d.root, splitPointer(pointer))
+	return Problem{Line: at.Line, Column: at.Column, Pointer: pointer, Rule: rule, Severity: SeverityError,
+		Message: oneLine(msg), Hint: hint}
+}
+
+// keyProblem is an error at the key of a pointer.
+func (d *document) keyProblem(pointer, rule, msg, hint string) Problem {
+	p := d.problem(pointer, rule, msg, hint)
+	if key, _, exact := locate(d.root, splitPointer(pointer)); exact && key != nil {
+		p.Line, p.Column = key.Line, key.Column
+	}
+	return p
+}
+
+func (d *document) oddProblems(others []Problem) []Problem {
+	taken := map[[2]int]bool{}
+	for _, p := range others {
+		taken[[2]int{p.Line, p.Column}] = true
+	}
+	var problems []Problem
+	for _, o := range d.odd {
+		if taken[[2]int{o.node.Line, o.node.Column}] {
+			continue
+		}
+		problems = append(problems, Problem{Line: o.node.Line, Column: o.node.Column, Pointer: pointerOf(d.root, o.node),
+			Rule: ruleNumber, Severity: SeverityError,
+			Message: fmt.Sprintf("the number %s means different things to different readers", clip(o.node.Value)),
+			Hint:    "write it as a plain decimal, or quote it"})
+	}
+	return problems
+}
+
+// DecodeSpec turns the tree of an assignment into a [Spec]; unknown fields
+// are an error that names them.
+func DecodeSpec(tree map[string]any) (*Spec, error) {
+	var spec Spec
+	var f filler
+	f.fill(reflect.ValueOf(&spec).Elem(), tree, "")
+	if len(f.problems) == 0 {
+		return &spec, nil
+	}
+	sort.Slice(f.problems, func(i, j int) bool { return f.problems[i].pointer < f.problems[j].pointer })
+	var all []string
+	for _, p := range f.problems {
+		if p.unknown {
+			all = append(all, "unknown field "+clip(p.pointer))
+			continue
+		}
+		all = append(all, clip(p.pointer)+": "+p.err.Error())
+	}
+	return nil, errors.New("spec: " + strings.Join(all, "; "))
+}
+
+func hasErrors(problems []Problem) bool {
+	for i := range problems {
+		if problems[i].Severity == SeverityError {
+			return true
+		}
+	}
+	return false
+}
+
+// sortProblems orders by file, line, column, rule, and then by all that is
+// left, so that the order never depends on a map.
+func sortProblems(problems []Problem) {
+	sort.Slice(problems, func(i, j int) bool {
+		a, b := &problems[i], &problems[j]
+		switch {
+		case a.File != b.File:
+			return a.File < b.File
+		case a.Line != b.Line:
+			return a.Line < b.Line
+		case a.Column != b.Column:
+			return a.Column < b.Column
+		case a.Rule != b.Rule:
+			return a.Rule < b.Rule
+		case a.Pointer != b.Pointer:
+			return a.Pointer < b.Pointer
+		}
+		return a.Message < b.Message
+	})
+}

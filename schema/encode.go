@@ -1,0 +1,234 @@
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"regexp"
+	"sort"
+	"strings"
+	"time"
+	"unicode"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Encode writes a document as YAML, deterministic byte for byte: fields in
+// the order of their Go type (apiVersion, kind and metadata first), maps
+// sorted, times in UTC with seconds. Every string that a YAML 1.1 or 1.2
+// reader could take for something else is quoted, so [Decode] gives back what
+// was encoded.
+//
+// It goes through the node writer of yaml/v3, because that leaves the order
+// and the quoting to us; writers on top of YAML 1.1 leave "0o17" unquoted.
+func Encode(v any) ([]byte, error) {
+	root, err := yamlNode(reflect.ValueOf(v))
+	if err != nil {
+		return nil, fmt.Errorf("encode %T: %w", v, err)
+	}
+	var out bytes.Buffer
+	enc := yaml.NewEncoder(&out)
+	enc.SetIndent(2)
+	if err := enc.Encode(root); err != nil {
+		return nil, fmt.Errorf("encode %T: %w", v, err)
+	}
+	if err := enc.Close(); err != nil {
+		return nil, fmt.Errorf("encode %T: %w", v, err)
+	}
+	return out.Bytes(), nil
+}
+
+var (
+	jsonMarshaler = reflect.TypeFor[json.Marshaler]()
+	timeType      = reflect.TypeFor[time.Time]()
+	numberType    = reflect.TypeFor[json.Number]()
+)
+
+func yamlNode(v reflect.Value) (*yaml.Node, error) {
+	if !v.IsValid() {
+		return plainNode("null"), nil
+	}
+	t := v.Type()
+	if t.Kind() == reflect.Pointer || t.Kind() == reflect.Interface {
+		if v.IsNil() {
+			return plainNode("null"), nil
+		}
+		return yamlNode(v.Elem())
+	}
+	switch {
+	case t == timeType:
+		at, _ := v.Interface().(time.Time)
+		return yamlString(at.UTC().Format(time.RFC3339)), nil
+	case t == numberType:
+		return plainNode(yamlNumber(v.String())), nil
+	case t.Implements(jsonMarshaler):
+		return marshaledNode(v)
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return yamlString(v.String()), nil
+	case reflect.Bool, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return plainNode(fmt.Sprint(v.Interface())), nil
+	case reflect.Float64:
+		b, err := json.Marshal(v.Float())
+		return plainNode(yamlNumber(string(b))), err
+	case reflect.Struct:
+		n := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+		if err := addFields(n, v); err != nil {
+			return nil, err
+		}
+		return flowIfEmpty(n), nil
+	case reflect.Map:
+		return mapNode(v)
+	case reflect.Slice:
+		n := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
+		for i := range v.Len() {
+			c, err := yamlNode(v.Index(i))
+			if err != nil {
+				return nil, err
+			}
+			n.Content = append(n.Content, c)
+		}
+		return flowIfEmpty(n), nil
+	}
+	return nil, fmt.Errorf("no YAML form for %s", t)
+}
+
+// marshaledNode is for the types that write themselves as a scalar or a small
+// mapping ([Duration], [IntOrPercent], [Confirm]).
+func marshaledNode(v reflect.Value) (*yaml.Node, error) {
+	b, err := json.Marshal(v.Interface())
+	if err != nil {
+		return nil, err
+	}
+	var plain any
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.UseNumber()
+	if err := dec.Decode(&plain); err != nil {
+		return nil, err
+	}
+	return yamlNode(reflect.ValueOf(plain))
+}
+
+func addFields(n *yaml.Node, v reflect.Value) error {
+	t := v.Type()
+	for i := range t.NumField() {
+		sf, field := t.Field(i), v.Field(i)
+		if sf.Anonymous {
+			if err := addFields(n, field); err != nil {
+				return err
+			}
+			continue
+		}
+		name := jsonName(sf)
+		if name == "" || leftOut(sf, field) {
+			continue
+		}
+		c, err := yamlNode(field)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		n.Content = append(n.Content, yamlString(name), c)
+	}
+	return nil
+}
+
+// leftOut follows the tags as encoding/json does.
+func leftOut(sf reflect.StructField, v reflect.Value) bool {
+	_, opts, _ := strings.Cut(sf.Tag.Get("json"), ",")
+	switch opts {
+	case "omitzero":
+		return v.IsZero()
+	case "omitempty":
+		switch v.Kind() {
+		case reflect.Map, reflect.Slice, reflect.String:
+			return v.Len() == 0
+		case reflect.Struct:
+			return false
+		default:
+			return v.IsZero()
+		}
+	}
+	return false
+}
+
+func mapNode(v reflect.Value) (*yaml.Node, error) {
+	n := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+	keys := v.MapKeys()
+	sort.Slice(keys, func(i, j int) bool { return keys[i].String() < keys[j].String() })
+	for _, k := range keys {
+		c, err := yamlNode(v.MapIndex(k))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", clip(k.String()), err)
+		}
+		n.Content = append(n.Content, yamlString(k.String()), c)
+	}
+	return flowIfEmpty(n), nil
+}
+
+// flowIfEmpty writes empty collections as {} and []; a list of the contract
+// is never null, so a nil one is [] too.
+func flowIfEmpty(n *yaml.Node) *yaml.Node {
+	if len(n.Content) == 0 {
+		n.Style = yaml.FlowStyle
+	}
+	return n
+}
+
+// yamlNumber makes sure that a float stays one: JSON writes 1e+21, which
+// YAML 1.1 readers take for a string.
+func yamlNumber(s string) string {
+	if i := strings.IndexAny(s, "eE"); i >= 0 && !strings.Contains(s, ".") {
+		return s[:i] + ".0" + s[i:]
+	}
+	return s
+}
+
+func plainNode(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: s} }
+
+func yamlString(s string) *yaml.Node {
+	// encoding/json would write the same replacement into a digest.
+	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: strings.ToValidUTF8(s, "\uFFFD")}
+	switch {
+	case plainIsSafe(n.Value):
+	case literalIsSafe(n.Value):
+		n.Style = yaml.LiteralStyle
+	default:
+		n.Style = yaml.DoubleQuotedStyle
+	}
+	return n
+}
+
+var (
+	plainForm = regexp.MustCompile(`^[A-Za-z/_][A-Za-z0-9_./@+,=:()*%-]*( [A-Za-z0-9_./@+,=:()*%-]+)*$`)
+	// What YAML 1.1 readers take for booleans and null, whatever the case.
+	reservedWords = map[string]bool{"y": true, "n": true, "yes": true, "no": true, "on": true, "off": true,
+		"true": true, "false": true, "null": true}
+)
+
+// plainIsSafe is narrower than YAML: what it lets through no reader of any
+// version takes for anything but this string.
+func plainIsSafe(s string) bool {
+	return plainForm.MatchString(s) && !strings.Contains(s, ": ") && !strings.HasSuffix(s, ":") &&
+		!reservedWords[strings.ToLower(s)]
+}
+
+// literalIsSafe says whether a block scalar gives the text back and reads
+// better than quotes.
+func literalIsSafe(s string) bool {
+	if !strings.Contains(s, "\n") || s[0] == '\n' || s[0] == ' ' || strings.HasSuffix(s, "\n\n") {
+		return false
+	}
+	for line := range strings.SplitSeq(s, "\n") {
+		if strings.HasPrefix(line, "\t") || strings.HasSuffix(line, " ") || strings.HasSuffix(line, "\t") {
+			return false
+		}
+	}
+	for _, c := range s {
+		if c != '\n' && c != '\t' && !unicode.IsPrint(c) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,237 @@
+package schema
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"reflect"
+	"sort"
+	"strconv"
+	"strings"
+)
+
+// fillProblem is a value that does not fit its Go field.
+type fillProblem struct {
+	pointer string
+	unknown bool
+	err     error
+}
+
+// filler copies a JSON instance into Go values. It exists so that the decoder
+// sees the very values that the schema saw: going through JSON text would turn
+// integers of free-form specs into floats.
+type filler struct {
+	problems []fillProblem
+}
+
+func (f *filler) fail(pointer string, err error) {
+	f.problems = append(f.problems, fillProblem{pointer: pointer, err: err})
+}
+
+var (
+	jsonUnmarshaler = reflect.TypeFor[json.Unmarshaler]()
+	confirmType     = reflect.TypeFor[Confirm]()
+	anyType         = reflect.TypeFor[any]()
+)
+
+func (f *filler) fill(dst reflect.Value, src any, pointer string) {
+	if src == nil {
+		return // null is the absent value; where it means removal the tree is kept as written
+	}
+	t := dst.Type()
+	if t.Kind() == reflect.Pointer {
+		p := reflect.New(t.Elem())
+		f.fill(p.Elem(), src, pointer)
+		dst.Set(p)
+		return
+	}
+	_, isMap := src.(map[string]any)
+	if dst.CanAddr() && dst.Addr().Type().Implements(jsonUnmarshaler) && (t != confirmType || !isMap) {
+		b, err := json.Marshal(src)
+		if err == nil {
+			err = dst.Addr().Interface().(json.Unmarshaler).UnmarshalJSON(b)
+		}
+		if err != nil {
+			f.fail(pointer, err)
+		}
+		return
+	}
+	switch t.Kind() {
+	case reflect.Struct:
+		f.fillStruct(dst, src, pointer)
+	case reflect.Map:
+		m, ok := src.(map[string]any)
+		if !ok {
+			f.fail(pointer, fmt.Errorf("a mapping is wanted, not %s", typeName(src)))
+			return
+		}
+		if t.Elem() == anyType {
+			dst.Set(reflect.ValueOf(m))
+			return
+		}
+		out := reflect.MakeMapWithSize(t, len(m))
+		for k, v := range m {
+			e := reflect.New(t.Elem()).Elem()
+			f.fill(e, v, pointer+"/"+escapePointer(k))
+			out.SetMapIndex(reflect.ValueOf(k).Convert(t.Key()), e)
+		}
+		dst.Set(out)
+	case reflect.Slice:
+		l, ok := src.([]any)
+		if !ok {
+			f.fail(pointer, fmt.Errorf("a list is wanted, not %s", typeName(src)))
+			return
+		}
+		out := reflect.MakeSlice(t, len(l), len(l))
+		for i, v := range l {
+			f.fill(out.Index(i), v, pointer+"/"+strconv.Itoa(i))
+		}
+		dst.Set(out)
+	default:
+		f.fillScalar(dst, src, pointer)
+	}
+}
+
+func (f *filler) fillScalar(dst reflect.Value, src any, pointer string) {
+	switch v := src.(type) {
+	case string:
+		if dst.Kind() == reflect.String {
+			dst.SetString(v)
+			return
+		}
+	case bool:
+		if dst.Kind() == reflect.Bool {
+			dst.SetBool(v)
+			return
+		}
+	default:
+		n, isNumber := number(src)
+		if !isNumber {
+			break
+		}
+		switch dst.Kind() {
+		case reflect.Int, reflect.Int64:
+			if n == math.Trunc(n) && math.Abs(n) <= maxExactInt && !dst.OverflowInt(int64(n)) {
+				dst.SetInt(int64(n))
+				return
+			}
+			f.fail(pointer, fmt.Errorf("a whole number is wanted, not %v", src))
+			return
+		case reflect.Float64:
+			dst.SetFloat(n)
+			return
+		}
+	}
+	f.fail(pointer, fmt.Errorf("%s is wanted, not %s", kindName(dst.Kind()), typeName(src)))
+}
+
+// number gives the value of whatever Go type a tree holds numbers in; trees
+// come from the reader (int64, float64) and from encoding/json.
+func number(v any) (float64, bool) {
+	switch n := v.(type) {
+	case int64:
+		return float64(n), true
+	case int:
+		return float64(n), true
+	case float64:
+		return n, true
+	case json.Number:
+		x, err := n.Float64()
+		return x, err == nil
+	}
+	return 0, false
+}
+
+func (f *filler) fillStruct(dst reflect.Value, src any, pointer string) {
+	m, ok := src.(map[string]any)
+	if !ok {
+		f.fail(pointer, fmt.Errorf("a mapping is wanted, not %s", typeName(src)))
+		return
+	}
+	seen := 0
+	f.fillFields(dst, m, pointer, &seen)
+	if seen == len(m) {
+		return
+	}
+	known := map[string]bool{}
+	fieldNames(dst.Type(), known)
+	var unknown []string
+	for k := range m {
+		if !known[k] {
+			unknown = append(unknown, k)
+		}
+	}
+	sort.Strings(unknown)
+	for _, k := range unknown {
+		f.problems = append(f.problems, fillProblem{pointer: pointer + "/" + escapePointer(k), unknown: true,
+			err: fmt.Errorf("unknown field %s", quote(k))})
+	}
+}
+
+func (f *filler) fillFields(dst reflect.Value, m map[string]any, pointer string, seen *int) {
+	t := dst.Type()
+	for i := range t.NumField() {
+		sf := t.Field(i)
+		if sf.Anonymous {
+			f.fillFields(dst.Field(i), m, pointer, seen)
+			continue
+		}
+		name := jsonName(sf)
+		if name == "" {
+			continue
+		}
+		v, ok := m[name]
+		if !ok {
+			continue
+		}
+		*seen++
+		f.fill(dst.Field(i), v, pointer+"/"+escapePointer(name))
+	}
+}
+
+func fieldNames(t reflect.Type, names map[string]bool) {
+	for i := range t.NumField() {
+		sf := t.Field(i)
+		if sf.Anonymous {
+			fieldNames(sf.Type, names)
+		} else if name := jsonName(sf); name != "" {
+			names[name] = true
+		}
+	}
+}
+
+func jsonName(sf reflect.StructField) string {
+	name, _, _ := strings.Cut(sf.Tag.Get("json"), ",")
+	if name == "-" {
+		return ""
+	}
+	return name
+}
+
+func typeName(v any) string {
+	switch v.(type) {
+	case nil:
+		return "null"
+	case string:
+		return "a string"
+	case bool:
+		return "true or false"
+	case map[string]any:
+		return "a mapping"
+	case []any:
+		return "a list"
+	default:
+		return "a number"
+	}
+}
+
+func kindName(k reflect.Kind) string {
+	switch k {
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	default:
+		return "a number"
+	}
+}

@@ -1,0 +1,33 @@
+package schema
+
+import "sort"
+
+// Needs lists the capabilities that a spec asks of an agent: "files",
+// "directories", "hooks", "requires", "resources.disk", "confirm", "onDevice",
+// "os", "os.<driver>" where the spec names one. Sorted. A capability is named
+// after its field, so a field that this program does not know yet is one too,
+// and no agent is given a spec that it would have to refuse.
+func Needs(spec map[string]any) []string {
+	needs := []string{}
+	for field, value := range spec {
+		switch v := value.(type) {
+		case nil:
+			continue
+		case map[string]any:
+			if field == "resources" {
+				for part, wanted := range v {
+					if wanted != nil {
+						needs = append(needs, "resources."+part)
+					}
+				}
+				continue
+			}
+			if driver, ok := v["driver"].(string); ok && field == "os" && driver != "" {
+				needs = append(needs, "os."+driver)
+			}
+		}
+		needs = append(needs, field)
+	}
+	sort.Strings(needs)
+	return needs
+}

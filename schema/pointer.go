@@ -1,0 +1,115 @@
+package schema
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// escapePointer writes a key as a token of a JSON pointer (RFC 6901).
+func escapePointer(key string) string {
+	if !strings.ContainsAny(key, "~/") {
+		return key
+	}
+	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
+}
+
+// splitPointer gives the keys of a JSON pointer.
+func splitPointer(pointer string) []string {
+	if pointer == "" {
+		return nil
+	}
+	tokens := strings.Split(pointer[1:], "/")
+	for i, t := range tokens {
+		tokens[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(t)
+	}
+	return tokens
+}
+
+func joinPointer(keys ...string) string {
+	var b strings.Builder
+	for _, k := range keys {
+		b.WriteByte('/')
+		b.WriteString(escapePointer(k))
+	}
+	return b.String()
+}
+
+// locate finds the deepest node on the way of the keys: the value, the key
+// that it stands under (nil in a list and at the root), and whether it is the
+// very place that was asked for.
+func locate(root *yaml.Node, keys []string) (key, value *yaml.Node, exact bool) {
+	value = root
+	for _, want := range keys {
+		var nextKey, next *yaml.Node
+		switch value.Kind {
+		case yaml.MappingNode:
+			for i := 0; i+1 < len(value.Content); i += 2 {
+				if value.Content[i].Value == want {
+					nextKey, next = value.Content[i], value.Content[i+1]
+					break
+				}
+			}
+		case yaml.SequenceNode:
+			if i, err := strconv.Atoi(want); err == nil && i >= 0 && i < len(value.Content) {
+				next = value.Content[i]
+			}
+		}
+		if next == nil {
+			return key, value, false
+		}
+		key, value = nextKey, next
+	}
+	return key, value, true
+}
+
+// maxQuoted bounds what a message repeats of hostile content, in bytes.
+const maxQuoted = 100
+
+// clip shortens a string for a message, on one line.
+func clip(s string) string {
+	if len(s) > maxQuoted {
+		cut := maxQuoted
+		for cut > 0 && !utf8.RuneStart(s[cut]) {
+			cut--
+		}
+		s = s[:cut] + "…"
+	}
+	return oneLine(s)
+}
+
+// oneLine escapes what would break a line of output, or the terminal.
+func oneLine(s string) string {
+	q := strconv.Quote(s)
+	return strings.ReplaceAll(q[1:len(q)-1], `\"`, `"`)
+}
+
+// quote is the string in double quotes, shortened.
+func quote(s string) string { return `"` + strings.ReplaceAll(clip(s), `"`, `\"`) + `"` }
+
+// pointerOf finds the pointer of a node of the tree.
+func pointerOf(root, want *yaml.Node) string {
+	var find func(n *yaml.Node, at string) (string, bool)
+	find = func(n *yaml.Node, at string) (string, bool) {
+		if n == want {
+			return at, true
+		}
+		for i, c := range n.Content {
+			step := strconv.Itoa(i)
+			if n.Kind == yaml.MappingNode {
+				if i%2 == 0 {
+					continue
+				}
+				step = escapePointer(n.Content[i-1].Value)
+			}
+			if p, ok := find(c, at+"/"+step); ok {
+				return p, true
+			}
+		}
+		return "", false
+	}
+	p, _ := find(root, "")
+	return p
+}

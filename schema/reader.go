@@ -1,0 +1,317 @@
+package schema
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Limits of one document. They are far above what a person writes and far
+// below what costs a daemon its memory: a node of the parser takes about 200
+// bytes.
+const (
+	maxDocument = 1 << 20 // bytes
+	maxNesting  = 64      // levels; the deepest kind has 9
+	maxNodes    = 100_000 // scalars, sequences and mappings
+	maxExactInt = 1<<53 - 1
+)
+
+// document is one strictly read YAML document: the JSON instance that schema,
+// decoder and renderer share, and the node tree that knows the positions.
+type document struct {
+	value any // map[string]any, []any, string, bool, int64, float64 or nil
+	root  *yaml.Node
+	odd   []oddNumber
+}
+
+// oddNumber is an unquoted number whose value depends on the reader, such as
+// 0644: a problem unless another one already stands at the same place.
+type oddNumber struct {
+	node *yaml.Node
+}
+
+// reading collects the problems of one document while it is converted.
+type reading struct {
+	doc      *document
+	problems []Problem
+	nodes    int
+}
+
+// readDocument reads YAML 1.2 core. The document is nil where an error keeps
+// it from having one value that everybody agrees on.
+func readDocument(data []byte) (doc *document, problems []Problem) {
+	if len(data) > maxDocument {
+		return nil, []Problem{{Line: 1, Rule: ruleTooLarge, Severity: SeverityError,
+			Message: fmt.Sprintf("the document has %d bytes, more than the %d that are read", len(data), maxDocument),
+			Hint:    "put large content into a file of its own and name it as source"}}
+	}
+	if p, bad := notUTF8(data); bad {
+		return nil, []Problem{p}
+	}
+	// The parser is written for cooperative input; its panics must not take
+	// the daemon down with one bad file.
+	defer func() {
+		if r := recover(); r != nil {
+			doc, problems = nil, []Problem{{Line: 1, Rule: ruleSyntax, Severity: SeverityError,
+				Message: fmt.Sprintf("the YAML parser gave up: %v", r)}}
+		}
+	}()
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	var root yaml.Node
+	switch err := dec.Decode(&root); {
+	case errors.Is(err, io.EOF):
+		return nil, []Problem{emptyDocument(1)}
+	case err != nil:
+		return nil, []Problem{syntaxProblem(err)}
+	}
+	r := &reading{doc: &document{root: &root}}
+	if len(root.Content) != 1 || isEmptyNode(root.Content[0]) {
+		r.problems = append(r.problems, emptyDocument(max(root.Line, 1)))
+	} else {
+		r.doc.root = root.Content[0]
+		r.doc.value = r.convert(root.Content[0], "", 0)
+	}
+	var second yaml.Node
+	switch err := dec.Decode(&second); {
+	case errors.Is(err, io.EOF):
+	case err != nil:
+		r.problems = append(r.problems, syntaxProblem(err))
+	default:
+		r.problems = append(r.problems, Problem{Line: max(second.Line, 1), Column: second.Column, Rule: ruleMultiple, Severity: SeverityError,
+			Message: "a second document begins here; a file holds exactly one",
+			Hint:    "move it to a file of its own"})
+	}
+	if len(r.problems) > 0 {
+		return nil, r.problems
+	}
+	return r.doc, nil
+}
+
+func emptyDocument(line int) Problem {
+	return Problem{Line: line, Rule: ruleEmpty, Severity: SeverityError,
+		Message: "the document is empty", Hint: "fill it in, or delete the file"}
+}
+
+func isEmptyNode(n *yaml.Node) bool {
+	return n.Kind == yaml.ScalarNode && n.Style == 0 && n.Value == "" && n.Anchor == ""
+}
+
+func notUTF8(data []byte) (Problem, bool) {
+	if utf8.Valid(data) {
+		return Problem{}, false
+	}
+	line, column := 1, 1
+	for i := 0; i < len(data); {
+		c, size := utf8.DecodeRune(data[i:])
+		if c == utf8.RuneError && size == 1 {
+			break
+		}
+		if c == '\n' {
+			line, column = line+1, 0
+		}
+		column++
+		i += size
+	}
+	return Problem{Line: line, Column: column, Rule: ruleSyntax, Severity: SeverityError,
+		Message: "this is not UTF-8", Hint: "save the file as UTF-8; binary content belongs into a file named as source, or into contentBase64"}, true
+}
+
+var yamlErrorLine = regexp.MustCompile(`^(?:yaml: )?line (\d+): `)
+
+func syntaxProblem(err error) Problem {
+	p := Problem{Line: 1, Rule: ruleSyntax, Severity: SeverityError}
+	msg := err.Error()
+	var te *yaml.TypeError
+	if errors.As(err, &te) && len(te.Errors) > 0 {
+		msg = te.Errors[0]
+	}
+	if m := yamlErrorLine.FindStringSubmatch(msg); m != nil {
+		if n, err := strconv.Atoi(m[1]); err == nil {
+			p.Line = n
+		}
+		msg = msg[len(m[0]):]
+	}
+	p.Message = oneLine(strings.TrimPrefix(msg, "yaml: "))
+	if strings.Contains(msg, "cannot start any token") {
+		p.Hint = "indent with spaces, and quote values that begin with a special character"
+	}
+	return p
+}
+
+func (r *reading) problem(n *yaml.Node, pointer, rule, msg, hint string) {
+	r.problems = append(r.problems, Problem{Line: n.Line, Column: n.Column, Pointer: pointer,
+		Rule: rule, Severity: SeverityError, Message: msg, Hint: hint})
+}
+
+// convert gives the JSON value of a node. After the node budget is used up it
+// stops at once, so that its cost is bounded by the budget.
+func (r *reading) convert(n *yaml.Node, pointer string, depth int) any {
+	r.nodes++
+	if r.nodes > maxNodes {
+		if r.nodes == maxNodes+1 {
+			r.problem(n, "", ruleTooLarge, fmt.Sprintf("the document has more than %d values", maxNodes), "split it")
+		}
+		return nil
+	}
+	if depth > maxNesting {
+		r.problem(n, pointer, ruleTooDeep, fmt.Sprintf("nested deeper than %d levels", maxNesting), "")
+		return nil
+	}
+	if n.Anchor != "" && n.Kind != yaml.AliasNode {
+		r.problem(n, pointer, ruleAlias, fmt.Sprintf("anchors are not allowed: &%s", clip(n.Anchor)), "write the value out where it is needed")
+	}
+	if n.Style&yaml.TaggedStyle != 0 {
+		r.problem(n, pointer, ruleTag, fmt.Sprintf("tags are not allowed: %s", clip(n.Tag)), "quote what is to be a string")
+	}
+	switch n.Kind {
+	case yaml.MappingNode:
+		return r.mapping(n, pointer, depth)
+	case yaml.SequenceNode:
+		list := make([]any, len(n.Content))
+		for i, c := range n.Content {
+			list[i] = r.convert(c, pointer+"/"+strconv.Itoa(i), depth+1)
+		}
+		return list
+	case yaml.AliasNode:
+		r.problem(n, pointer, ruleAlias, fmt.Sprintf("aliases are not allowed: *%s", clip(n.Value)), "write the value out where it is needed")
+		return nil
+	default:
+		return r.scalar(n, pointer)
+	}
+}
+
+func (r *reading) mapping(n *yaml.Node, pointer string, depth int) any {
+	m := make(map[string]any, len(n.Content)/2)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if r.nodes > maxNodes {
+			return m
+		}
+		k, v := n.Content[i], n.Content[i+1]
+		key, ok := r.key(k, pointer)
+		if !ok {
+			continue
+		}
+		at := pointer + "/" + escapePointer(key)
+		if _, dup := m[key]; dup {
+			r.problem(k, at, ruleDuplicate, fmt.Sprintf("the key %s is here in line %d and before in line %d",
+				quote(key), k.Line, firstKeyLine(n, key)), "keep one of the two")
+			continue
+		}
+		m[key] = r.convert(v, at, depth+1)
+	}
+	return m
+}
+
+func firstKeyLine(n *yaml.Node, key string) int {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return n.Content[i].Line
+		}
+	}
+	return 0
+}
+
+func (r *reading) key(k *yaml.Node, pointer string) (string, bool) {
+	r.nodes++
+	switch {
+	case k.Kind == yaml.AliasNode || k.Anchor != "":
+		r.problem(k, pointer, ruleAlias, "anchors and aliases are not allowed", "write the key out")
+	case k.Kind != yaml.ScalarNode:
+		r.problem(k, pointer, ruleKey, "a key must be a string, not a list or a mapping", "quote it where the braces or brackets are meant literally")
+	case k.Style&yaml.TaggedStyle != 0:
+		r.problem(k, pointer, ruleTag, fmt.Sprintf("tags are not allowed: %s", clip(k.Tag)), "")
+	case k.Style == 0 && k.Value == "<<":
+		r.problem(k, pointer, ruleAlias, "merge keys are not allowed", "write the fields out")
+	case k.Style == 0 && !plainIsString(k.Value):
+		r.problem(k, pointer, ruleKey, fmt.Sprintf("the key %s is not a string", clip(k.Value)), "quote it: "+quote(k.Value))
+	default:
+		return k.Value, true
+	}
+	return "", false
+}
+
+// The forms of YAML 1.2's core schema (yaml.org/spec/1.2.2, 10.3.2).
+var (
+	coreInt   = regexp.MustCompile(`^[-+]?[0-9]+$`)
+	coreOctal = regexp.MustCompile(`^0o[0-7]+$`)
+	coreHex   = regexp.MustCompile(`^0x[0-9a-fA-F]+$`)
+	coreFloat = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
+	coreInf   = regexp.MustCompile(`^([-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$`)
+)
+
+func isCoreNull(s string) bool {
+	return s == "" || s == "~" || s == "null" || s == "Null" || s == "NULL"
+}
+
+func coreBool(s string) (value, ok bool) {
+	switch s {
+	case "true", "True", "TRUE":
+		return true, true
+	case "false", "False", "FALSE":
+		return false, true
+	}
+	return false, false
+}
+
+func looksNumeric(s string) bool {
+	if s == "" {
+		return false
+	}
+	if c := s[0]; c != '-' && c != '+' && c != '.' && (c < '0' || c > '9') {
+		return false
+	}
+	return coreInt.MatchString(s) || coreOctal.MatchString(s) || coreHex.MatchString(s) || coreFloat.MatchString(s) || coreInf.MatchString(s)
+}
+
+// plainIsString says whether an unquoted scalar is a string.
+func plainIsString(s string) bool {
+	_, b := coreBool(s)
+	return !b && !isCoreNull(s) && !looksNumeric(s)
+}
+
+func (r *reading) scalar(n *yaml.Node, pointer string) any {
+	s := n.Value
+	if n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
+		return s
+	}
+	if isCoreNull(s) {
+		return nil
+	}
+	if b, ok := coreBool(s); ok {
+		return b
+	}
+	if !looksNumeric(s) {
+		return s
+	}
+	if !coreFloat.MatchString(s) || hasLeadingZero(s) { // octal, hexadecimal, infinities, 0644
+		r.doc.odd = append(r.doc.odd, oddNumber{n})
+		return int64(0)
+	}
+	if coreInt.MatchString(s) {
+		v, err := strconv.ParseInt(s, 10, 64)
+		if err != nil || v > maxExactInt || v < -maxExactInt {
+			r.problem(n, pointer, ruleNumber, fmt.Sprintf("the number %s is too large to be exact everywhere", clip(s)), "quote it: "+quote(clip(s)))
+			return int64(0)
+		}
+		return v
+	}
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil || math.IsInf(v, 0) {
+		r.problem(n, pointer, ruleNumber, fmt.Sprintf("the number %s is too large", clip(s)), "quote it: "+quote(clip(s)))
+		return int64(0)
+	}
+	return v
+}
+
+func hasLeadingZero(s string) bool {
+	s = strings.TrimLeft(s, "+-")
+	return len(s) > 1 && s[0] == '0' && s[1] >= '0' && s[1] <= '9'
+}

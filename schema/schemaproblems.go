@@ -1,0 +1,344 @@
+package schema
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
+	"go.yaml.in/yaml/v3"
+)
+
+// refuseURL keeps a $ref from ever opening a file or a connection.
+func refuseURL(s string) (io.ReadCloser, error) {
+	return nil, fmt.Errorf("schema %s is not embedded", s)
+}
+
+// maxProblems bounds what one document may answer with: a hostile one could
+// have a hundred thousand wrong values. The rest is counted in the last one.
+const maxProblems = 200
+
+// schemaProblems turns the library's error tree into problems: the innermost
+// failure only, at the place that has to change, in words about the document
+// and not about the schema.
+func (c *compiledKind) schemaProblems(err error, doc *document) []Problem {
+	var ve *jsonschema.ValidationError
+	if !errors.As(err, &ve) {
+		return []Problem{{Line: 1, Rule: ruleType, Severity: SeverityError, Message: oneLine(err.Error())}}
+	}
+	var problems []Problem
+	var walk func(e *jsonschema.ValidationError)
+	walk = func(e *jsonschema.ValidationError) {
+		if len(problems) > maxProblems {
+			return
+		}
+		if len(e.Causes) == 0 {
+			problems = append(problems, c.leaf(e, doc)...)
+			return
+		}
+		for _, cause := range e.Causes {
+			walk(cause)
+		}
+	}
+	walk(ve)
+	return problems
+}
+
+// leaf gives the problems of one failed keyword.
+func (c *compiledKind) leaf(e *jsonschema.ValidationError, doc *document) []Problem {
+	keys := instanceKeys(e.InstanceLocation)
+	node, keyword := c.schemaNode(e.AbsoluteKeywordLocation)
+	value := valueAt(doc.value, keys)
+	switch keyword {
+	case "additionalProperties":
+		return c.unknownFields(keys, node, value, doc)
+	case "required":
+		return missingFields(keys, node, value, doc)
+	}
+	key, at, _ := locate(doc.root, keys)
+	if strings.Contains(e.KeywordLocation, "/propertyNames") && key != nil {
+		at = key
+	}
+	p := Problem{Line: at.Line, Column: at.Column, Pointer: joinPointer(keys...), Severity: SeverityError}
+	describe(&p, keyword, node, value, at, lastKey(keys))
+	return []Problem{p}
+}
+
+func lastKey(keys []string) string {
+	if len(keys) == 0 {
+		return ""
+	}
+	return keys[len(keys)-1]
+}
+
+// instanceKeys undoes what the library does to the keys of a location.
+func instanceKeys(location string) []string {
+	keys := splitPointer(location)
+	for i, k := range keys {
+		if plain, err := url.PathUnescape(k); err == nil {
+			keys[i] = plain
+		}
+	}
+	return keys
+}
+
+// schemaNode finds the schema that a keyword location belongs to.
+func (c *compiledKind) schemaNode(location string) (node map[string]any, keyword string) {
+	_, fragment, _ := strings.Cut(location, "#")
+	keys := splitPointer(fragment)
+	if len(keys) == 0 {
+		return nil, ""
+	}
+	var at any = c.raw
+	for _, k := range keys[:len(keys)-1] {
+		if plain, err := url.PathUnescape(k); err == nil {
+			k = plain
+		}
+		switch n := at.(type) {
+		case map[string]any:
+			at = n[k]
+		case []any:
+			i, err := strconv.Atoi(k)
+			if err != nil || i < 0 || i >= len(n) {
+				return nil, keys[len(keys)-1]
+			}
+			at = n[i]
+		}
+	}
+	node, _ = at.(map[string]any)
+	return node, keys[len(keys)-1]
+}
+
+func valueAt(v any, keys []string) any {
+	for _, k := range keys {
+		switch n := v.(type) {
+		case map[string]any:
+			v = n[k]
+		case []any:
+			i, err := strconv.Atoi(k)
+			if err != nil || i < 0 || i >= len(n) {
+				return nil
+			}
+			v = n[i]
+		default:
+			return nil
+		}
+	}
+	return v
+}
+
+func (c *compiledKind) unknownFields(keys []string, node map[string]any, value any, doc *document) []Problem {
+	m, _ := value.(map[string]any)
+	props, _ := node["properties"].(map[string]any)
+	var known, unknown []string
+	for k := range props {
+		known = append(known, k)
+	}
+	for k := range m {
+		if _, ok := props[k]; !ok {
+			unknown = append(unknown, k)
+		}
+	}
+	sort.Strings(known)
+	sort.Strings(unknown)
+	if len(unknown) > maxProblems {
+		unknown = unknown[:maxProblems]
+	}
+	var problems []Problem
+	for _, k := range unknown {
+		path := append(append([]string{}, keys...), k)
+		key, at, _ := locate(doc.root, path)
+		if key != nil {
+			at = key
+		}
+		problems = append(problems, Problem{Line: at.Line, Column: at.Column, Pointer: joinPointer(path...),
+			Rule: ruleUnknownField, Severity: SeverityError,
+			Message: fmt.Sprintf("unknown field %s", quote(k)), Hint: fieldHint(k, known)})
+	}
+	return problems
+}
+
+func fieldHint(k string, known []string) string {
+	if near := nearest(k, known); near != "" {
+		return fmt.Sprintf("did you mean %s?", near)
+	}
+	if len(known) == 0 {
+		return ""
+	}
+	return "the fields here are " + clip(strings.Join(known, ", "))
+}
+
+func missingFields(keys []string, node map[string]any, value any, doc *document) []Problem {
+	m, _ := value.(map[string]any)
+	required, _ := node["required"].([]any)
+	key, at, _ := locate(doc.root, keys)
+	if key != nil {
+		at = key
+	}
+	var problems []Problem
+	for _, r := range required {
+		name, _ := r.(string)
+		if _, ok := m[name]; ok {
+			continue
+		}
+		problems = append(problems, Problem{Line: at.Line, Column: at.Column, Pointer: joinPointer(keys...),
+			Rule: ruleMissingField, Severity: SeverityError,
+			Message: fmt.Sprintf("the field %s is missing", name), Hint: exampleHint(node, name)})
+	}
+	return problems
+}
+
+func exampleHint(node map[string]any, name string) string {
+	props, _ := node["properties"].(map[string]any)
+	field, _ := props[name].(map[string]any)
+	examples, _ := field["examples"].([]any)
+	if len(examples) == 0 {
+		return ""
+	}
+	b, err := json.Marshal(examples[0])
+	if err != nil || len(b) > maxQuoted {
+		return ""
+	}
+	return fmt.Sprintf("for example %s: %s", name, b)
+}
+
+// describe fills in rule, message and hint for a value that failed a keyword.
+func describe(p *Problem, keyword string, node map[string]any, value any, at *yaml.Node, name string) {
+	switch keyword {
+	case "type":
+		p.Rule = ruleType
+		p.Message = fmt.Sprintf("%s is wanted, not %s", wantedTypes(node), typeName(value))
+		p.Hint = typeHint(node, value, at, name)
+	case "const", "enum":
+		p.Rule = ruleValue
+		allowed := allowedValues(node)
+		p.Message = fmt.Sprintf("%s is not allowed here; %s is", shown(value), strings.Join(allowed, " or "))
+		if s, ok := value.(string); ok {
+			if near := nearest(s, allowed); near != "" {
+				p.Hint = fmt.Sprintf("did you mean %s?", near)
+			}
+		}
+	case "minimum", "maximum":
+		p.Rule = ruleRange
+		p.Message = fmt.Sprintf("%s is out of range; the %s is %v", shown(value), keyword, node[keyword])
+	case "pattern", "format":
+		p.Rule = ruleForm
+		p.Message = fmt.Sprintf("%s does not have the right form", shown(value))
+		p.Hint = formHint(node, value, name)
+		if at.Kind == yaml.ScalarNode && node["examples"] == nil {
+			p.Message = fmt.Sprintf("%s does not have the right form", quote(at.Value))
+		}
+	case "minLength", "minItems", "minProperties":
+		p.Rule = ruleSize
+		p.Message = fmt.Sprintf("%s is too short; at least %v is wanted", shown(value), node[keyword])
+	case "maxLength", "maxItems", "maxProperties":
+		p.Rule = ruleSize
+		p.Message = fmt.Sprintf("%s is too long; at most %v is allowed", shown(value), node[keyword])
+	default:
+		p.Rule = ruleValue
+		p.Message = fmt.Sprintf("%s is not allowed here", shown(value))
+	}
+}
+
+func shown(v any) string {
+	switch v := v.(type) {
+	case string:
+		return quote(v)
+	case map[string]any, []any, nil:
+		return typeName(v)
+	default:
+		return clip(fmt.Sprint(v))
+	}
+}
+
+func allowedValues(node map[string]any) []string {
+	values, _ := node["enum"].([]any)
+	if c, ok := node["const"]; ok {
+		values = []any{c}
+	}
+	var out []string
+	for _, v := range values {
+		out = append(out, fmt.Sprint(v))
+	}
+	return out
+}
+
+var typeWords = map[string]string{"string": "a string", "integer": "a whole number", "number": "a number",
+	"boolean": "true or false", "object": "a mapping", "array": "a list", "null": "null"}
+
+func nodeTypes(node map[string]any) []string {
+	switch t := node["type"].(type) {
+	case string:
+		return []string{t}
+	case []any:
+		var out []string
+		for _, v := range t {
+			if s, _ := v.(string); s != "null" {
+				out = append(out, s)
+			}
+		}
+		return out
+	}
+	return nil
+}
+
+func wantedTypes(node map[string]any) string {
+	var words []string
+	for _, t := range nodeTypes(node) {
+		words = append(words, typeWords[t])
+	}
+	return strings.Join(words, " or ")
+}
+
+func typeHint(node map[string]any, value any, at *yaml.Node, name string) string {
+	wantsString := false
+	for _, t := range nodeTypes(node) {
+		wantsString = wantsString || t == "string"
+	}
+	if _, isNumber := number(value); isNumber && name == "mode" {
+		return modeHint(at.Value)
+	}
+	if wantsString && at.Kind == yaml.ScalarNode && at.Value != "" {
+		return "quote it: " + quote(at.Value)
+	}
+	if value == nil {
+		return "give it a value, or leave the field out"
+	}
+	return ""
+}
+
+// modeHint guesses what an unquoted mode was meant to be: 0644 and 644 as it
+// is read by people, 420 as the decimal form that some tools print.
+func modeHint(literal string) string {
+	digits := strings.TrimPrefix(strings.TrimPrefix(literal, "0o"), "0")
+	if n, err := strconv.ParseInt(digits, 8, 32); err == nil && n >= 0o600 && n <= 0o7777 {
+		return fmt.Sprintf("did you mean %q?", fmt.Sprintf("%04o", n))
+	}
+	if n, err := strconv.ParseInt(literal, 10, 32); err == nil && n >= 0o400 && n <= 0o777 && n&0o022 == 0 {
+		return fmt.Sprintf("did you mean %q?", fmt.Sprintf("%04o", n))
+	}
+	return `a mode is a quoted octal string; did you mean "0644"?`
+}
+
+func formHint(node map[string]any, value any, name string) string {
+	if name == "mode" {
+		return `a mode is a quoted octal string such as "0644"`
+	}
+	if _, ok := value.(string); !ok {
+		return ""
+	}
+	examples, _ := node["examples"].([]any)
+	if len(examples) == 0 {
+		return ""
+	}
+	b, err := json.Marshal(examples[0])
+	if err != nil {
+		return ""
+	}
+	return "write it like " + clip(string(b))
+}
