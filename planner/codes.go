@@ -1,11 +1,14 @@
 package planner
 
+import "time"
+
 // Code names a verdict; the order of the checks is the order of the constants.
 type Code string
 
 // The codes. The first check that matches gives a device its code: facts
 // about the device, then the gates of its rollout, then the allocation of
-// slots among those that are left.
+// slots among those that are left. Three have a prefix because an outcome or
+// a type has the plain name.
 const (
 	BadInput       Code = "BadInput"
 	Duplicate      Code = "Duplicate"
@@ -21,9 +24,9 @@ const (
 	ByHand         Code = "ByHand"
 	NeedsAgent     Code = "NeedsAgent"
 	Held           Code = "Held"
-	UsedUp         Code = "Failed"  // named Failed everywhere but in Go, where that is an outcome
-	Denied         Code = "Refused" // named Refused everywhere but in Go, where that is an outcome
-	BackingOff     Code = "Backoff" // named Backoff everywhere but in Go, where that is a type
+	CodeFailed     Code = "Failed"
+	CodeRefused    Code = "Refused"
+	CodeBackoff    Code = "Backoff"
 	Offline        Code = "Offline"
 	Absent         Code = "Absent"
 	Busy           Code = "Busy"
@@ -73,9 +76,9 @@ func Codes() []CodeInfo {
 		{ByHand, Attention, "its protocol is too old: it must be upgraded by hand"},
 		{NeedsAgent, Attention, "the spec needs what its agent does not offer"},
 		{Held, Leave, "an operator holds it, in git or on the device"},
-		{UsedUp, Attention, "it failed this target as often as it may"},
-		{Denied, Attention, "it refused this target: that cannot work there"},
-		{BackingOff, Wait, "it is tried again later"},
+		{CodeFailed, Attention, "it failed this target as often as it may"},
+		{CodeRefused, Attention, "it refused this target: that cannot work there"},
+		{CodeBackoff, Wait, "it is tried again later"},
 		{Offline, Wait, "nothing was heard from it for a while"},
 		{Absent, Wait, "nothing was heard from it for so long that nobody counts on it"},
 		{Busy, Wait, "it is at work, waits for something, or cannot tell"},
@@ -109,4 +112,14 @@ func (c Code) ForGit() Code {
 		return Upgrading
 	}
 	return c
+}
+
+// ForGit is the verdict as a device's status file has it, in a sweep that
+// plans and publishes at this time: what the next sweep would say of the same
+// state, so that it has nothing to write.
+func (v Verdict) ForGit(now time.Time) (Code, string) {
+	if v.Code == Upgrade {
+		return Upgrading, assignedReason(v.Target, now)
+	}
+	return v.Code.ForGit(), v.Reason
 }

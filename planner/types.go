@@ -119,7 +119,10 @@ type Said struct {
 	Starting bool   `json:"starting,omitempty"` // announces that attempt's start
 	Outcome  string `json:"outcome,omitempty"`  // ok, failed, refused, exhausted or ""
 	Settled  bool   `json:"settled,omitempty"`
-	Recalled int64  `json:"recalled,omitempty"` // the attempt whose recall the device has seen
+	// Recalled is the attempt whose recall the device has seen. Where Attempt
+	// is another one, it had not begun the recalled one: a device that has
+	// names it in Attempt.
+	Recalled int64  `json:"recalled,omitempty"`
 	Stage    string `json:"stage,omitempty"`
 	Message  string `json:"message,omitempty"`
 }

@@ -1,0 +1,191 @@
+package planner
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// check goes through the facts about a device, in the order of the codes; no
+// code means that nothing about the device itself keeps it from going.
+func (pl *plan) check(d *device) Verdict {
+	p := d.policy
+	switch {
+	case d.bad != "":
+		return no(BadInput, d.bad)
+	case d.Duplicate:
+		return no(Duplicate, "two installations report under this name: give one of them its own")
+	case d.open() != nil:
+		return pl.inFlight(d, d.open())
+	case d.Upgrading:
+		return no(Upgrading, "was asked to upgrade and has not come back")
+	case d.Policy == "":
+		return no(Excluded, "no policy selects it")
+	case p == nil:
+		return no(BadPolicy, "policy "+word(d.Policy)+" is not known")
+	case !p.Enabled:
+		return no(Disabled, "policy "+word(p.Name)+" is not enabled")
+	case p.bad != "":
+		return no(BadPolicy, "policy "+word(p.Name)+": "+p.bad)
+	case !d.Seen:
+		return no(NeverSeen, "it has never reported")
+	case d.onTarget:
+		return no(Current, "on "+word(d.target.Version))
+	}
+	if v := pl.checkVersion(d); v.Code != "" {
+		return v
+	}
+	switch {
+	case d.ProtocolVersion < p.MinProtocol:
+		return no(ByHand, fmt.Sprintf("its protocol %d is older than minProtocol %d: upgrade it by hand", d.ProtocolVersion, p.MinProtocol))
+	case len(d.Missing) > 0:
+		return no(NeedsAgent, "its agent does not offer "+few(slices.Sorted(slices.Values(d.Missing))))
+	case d.held():
+		return no(Held, because("held", d.HeldReason))
+	}
+	if v := pl.checkHistory(d); v.Code != "" {
+		return v
+	}
+	switch {
+	case d.absent:
+		return no(Absent, "absent"+pl.since(d))
+	case d.offline:
+		return no(Offline, "offline"+pl.since(d))
+	case d.busy() != "":
+		return no(Busy, d.busy())
+	}
+	return Verdict{}
+}
+
+// checkVersion says whether going to the target is an upgrade at all.
+func (pl *plan) checkVersion(d *device) Verdict {
+	target := word(d.target.Version)
+	switch {
+	case d.NoTarget != "":
+		return no(NoTarget, word(d.NoTarget))
+	case d.target.Version == "":
+		return no(NoTarget, "there is neither a targetVersion nor an own build to go to")
+	case pl.versions.parse(d.target.Version) == nil:
+		return no(NoTarget, target+" is no version that can be compared")
+	case d.Version == "":
+		return no(UnknownVersion, "it does not tell its build")
+	}
+	runs := pl.versions.parse(d.Version)
+	if runs == nil {
+		return no(UnknownVersion, "its build "+word(d.Version)+" is no version that can be compared")
+	}
+	if runs.GreaterThan(pl.versions.parse(d.target.Version)) && !pl.mayGoDown(d) {
+		return no(Newer, fmt.Sprintf("runs %s, newer than %s; it goes down only if rollbackFrom names %[1]s", word(d.Version), target))
+	}
+	return Verdict{}
+}
+
+// mayGoDown says whether the policy names the device's newer version.
+func (pl *plan) mayGoDown(d *device) bool {
+	return slices.ContainsFunc(d.policy.RollbackFrom, func(v string) bool { return pl.versions.same(v, d.Version) })
+}
+
+func (pl *plan) checkHistory(d *device) Verdict {
+	h := pl.tries(d, d.policy)
+	target := word(d.target.Version)
+	switch {
+	case h.failures >= d.policy.MaxAttempts:
+		how := "failed"
+		if h.lastFailure.Outcome == Lost {
+			how = "lost on its way to"
+		}
+		return no(CodeFailed, fmt.Sprintf("%s %s at %s; tried again when its content changes or forgetFailuresBefore is set", how, target, at(h.lastFailure.EndedAt)))
+	case h.refusal != nil:
+		return no(CodeRefused, fmt.Sprintf("refused %s at %s; tried again when its content changes or forgetFailuresBefore is set", target, at(h.refusal.EndedAt)))
+	case h.retryAt.After(pl.Now):
+		v := no(CodeBackoff, "tried again after "+at(h.retryAt))
+		v.NotBefore = h.retryAt
+		return v
+	}
+	return Verdict{}
+}
+
+// inFlight says how far a device is.
+func (pl *plan) inFlight(d *device, a *Attempt) Verdict {
+	v := no(Upgrading, "")
+	switch to := word(a.Target.Version); {
+	case !a.OnTargetAt.IsZero():
+		v.Reason = fmt.Sprintf("on %s since %s, settles", to, at(a.OnTargetAt))
+	case a.Recalled != "" && a.StartedAt.IsZero():
+		v.Reason = fmt.Sprintf("to %s: assigned %s, being recalled", to, at(a.AssignedAt))
+	case a.Recalled != "":
+		v.Reason = fmt.Sprintf("to %s: started %s, being recalled", to, at(a.StartedAt))
+	case !a.StartedAt.IsZero():
+		v.Reason = fmt.Sprintf("to %s: started %s", to, at(a.StartedAt))
+	default:
+		v.Reason = assignedReason(a.Target, a.AssignedAt)
+	}
+	if speaksOf(d, a) {
+		v.Detail = strings.ToLower(word(d.Said.Phase))
+	}
+	return v
+}
+
+func assignedReason(t Target, when time.Time) string {
+	return fmt.Sprintf("to %s: assigned %s", word(t.Version), at(when))
+}
+
+// since says when the silence began; an instant, never a length, because it
+// is committed.
+func (pl *plan) since(d *device) string {
+	switch {
+	case !d.OfflineSince.IsZero():
+		return " since " + at(d.OfflineSince)
+	case !d.LastSeen.IsZero():
+		return ", last seen " + at(d.LastSeen)
+	}
+	return ""
+}
+
+// phaseWaiting is the phase of a device that put its attempt off.
+const phaseWaiting = "Waiting"
+
+// atRest are the phases of a device that works on no attempt.
+var atRest = []string{"", "Updated", "Error", phaseWaiting}
+
+// busy says why a device must not be interrupted; "" = it may.
+func (d *device) busy() string {
+	said := d.Said
+	switch {
+	case d.Busy:
+		return because("busy", d.BusyReason)
+	case d.waiting():
+		return because("waiting", said.Message)
+	case said.Outcome == "" && (said.Starting || said.Begun && !slices.Contains(atRest, said.Phase)):
+		// Given up by us, but not by the device.
+		return fmt.Sprintf("still at work on attempt %d", said.Attempt)
+	}
+	return ""
+}
+
+// waiting says whether the device put off an attempt of its own. One that
+// waits because its document is for another installation needs a new one.
+func (d *device) waiting() bool {
+	if d.Said.Phase != phaseWaiting || d.Said.Attempt == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(d.attempts, func(a Attempt) bool {
+		return a.Number == d.Said.Attempt && !sameInstall(d, &a)
+	})
+}
+
+// blocked says whether its operator or its work keeps a device from starting.
+func (d *device) blocked() (bool, string) {
+	switch {
+	case d.held():
+		return true, because("held", d.HeldReason)
+	case d.Busy:
+		return true, because("busy", d.BusyReason)
+	case d.waiting():
+		return true, because("waiting", d.Said.Message)
+	}
+	return false, ""
+}
+
+func no(c Code, reason string) Verdict { return Verdict{Code: c, Reason: reason} }

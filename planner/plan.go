@@ -1,0 +1,200 @@
+package planner
+
+import (
+	"slices"
+	"time"
+)
+
+// Plan judges the attempts of a fleet and decides who may be upgraded now.
+func Plan(in Input) Result {
+	pl := prepare(in)
+
+	// Attempts first: what ends here frees its slot for this very plan.
+	pl.judgeReports()
+	pl.count()
+	pl.judgeRecalls()
+
+	for _, d := range pl.devices {
+		if d.Removed {
+			continue
+		}
+		d.verdict = pl.check(d)
+		if d.verdict.Code == "" {
+			d.verdict = pl.gate(d)
+		}
+	}
+	pl.allocate()
+	return pl.result()
+}
+
+// plan is one planning under way.
+type plan struct {
+	Input
+	versions versions
+	policies []*policy
+	byName   map[string]*policy
+	none     *policy // the defaults, for devices and attempts whose policy is gone
+	devices  []*device
+}
+
+// device is a [Device] with what this plan found out about it.
+type device struct {
+	*Device
+	policy   *policy // nil: none, or one that is not known
+	bad      string  // why it cannot be told apart; "" = it can
+	target   Target
+	attempts []Attempt // with the decisions of this plan applied
+	decided  map[int64]Decision
+	onTarget bool // by its last report
+	silence  time.Duration
+	offline  bool
+	absent   bool
+	verdict  Verdict
+}
+
+func prepare(in Input) *plan {
+	pl := &plan{Input: in, versions: versions{}, byName: map[string]*policy{}, none: newPolicy(Policy{}, "")}
+	for _, p := range in.Policies {
+		e := newPolicy(p, in.OwnVersion)
+		if other := pl.byName[p.Name]; other != nil {
+			e.bad = "two policies have this name"
+			other.bad = e.bad
+		} else {
+			pl.byName[p.Name] = e
+		}
+		pl.policies = append(pl.policies, e)
+	}
+	pl.addDevices()
+	return pl
+}
+
+func (pl *plan) addDevices() {
+	in := pl.Input
+	ids := make(map[string]int, len(in.Devices))
+	present := map[string][]Attempt{} // of devices that are there
+	for i := range in.Devices {
+		if d := &in.Devices[i]; !d.Removed {
+			ids[d.ID]++
+			present[d.ID] = d.Attempts
+		}
+	}
+	pl.devices = make([]*device, len(in.Devices))
+	store := make([]device, len(in.Devices))
+	for i := range in.Devices {
+		d := &store[i]
+		pl.devices[i] = d
+		d.Device = &in.Devices[i]
+		switch {
+		case d.ID == "":
+			d.bad = "its id is empty"
+		case ids[d.ID] > 1:
+			d.bad = "two devices have the id " + word(d.ID)
+		}
+		d.policy = pl.byName[d.Policy]
+		if d.Policy == "" {
+			d.policy = nil // also where a policy has no name
+		}
+		d.attempts = d.Attempts
+		if d.Removed {
+			// A device that moved may be there twice, as itself and as what is
+			// left over from its old policy.
+			d.attempts = without(d.attempts, present[d.ID])
+		}
+		d.target = d.Target
+		if d.policy != nil && d.target.Version == "" && d.NoTarget == "" {
+			d.target.Version = d.policy.target
+		}
+		d.onTarget = pl.runs(d, d.target)
+		pl.listen(d)
+	}
+}
+
+// without gives the attempts that are not among others.
+func without(attempts, others []Attempt) []Attempt {
+	if len(others) == 0 {
+		return attempts
+	}
+	return slices.DeleteFunc(slices.Clone(attempts), func(a Attempt) bool {
+		return slices.ContainsFunc(others, func(o Attempt) bool { return o.Number == a.Number })
+	})
+}
+
+// open is the newest open attempt of a device, or nil.
+func (d *device) open() *Attempt {
+	for i := len(d.attempts) - 1; i >= 0; i-- {
+		if d.attempts[i].Outcome == "" {
+			return &d.attempts[i]
+		}
+	}
+	return nil
+}
+
+// runs says whether a device runs a target, by its last report. Where either
+// tells no digest, the version alone says it.
+func (pl *plan) runs(d *device, t Target) bool {
+	if !pl.versions.same(d.Version, t.Version) {
+		return false
+	}
+	return d.Digest == "" || t.Digest == "" || d.Digest == t.Digest
+}
+
+// listen finds out how long a device has been silent. With a clock that
+// cannot be trusted only what is recorded counts.
+func (pl *plan) listen(d *device) {
+	rules := pl.rules(d)
+	if !d.LastSeen.IsZero() && !pl.NoTimeouts {
+		d.silence = max(0, pl.Now.Sub(d.LastSeen)) // ahead of us counts as now
+	}
+	d.offline = !d.Online || d.silence > rules.offlineAfter(d.Heartbeat)
+	d.absent = !d.Seen || d.offline && d.silence > rules.AbsentAfter
+}
+
+// rules are the times that a device goes by.
+func (pl *plan) rules(d *device) *policy {
+	if d.policy != nil {
+		return d.policy
+	}
+	return pl.none
+}
+
+// rulesOf are the times that an attempt goes by: it belongs to the policy
+// that made it until it has ended.
+func (pl *plan) rulesOf(d *device, a *Attempt) *policy {
+	if p := pl.byName[a.Policy]; p != nil && a.Policy != "" {
+		return p
+	}
+	return pl.rules(d)
+}
+
+// result collects what was found.
+func (pl *plan) result() Result {
+	var r Result
+	r.Verdicts = make([]Verdict, 0, len(pl.devices))
+	type key struct {
+		device  string
+		attempt int64
+	}
+	said := map[key]bool{}
+	for _, d := range pl.devices {
+		if !d.Removed {
+			v := d.verdict
+			v.Device = *d.Device
+			v.Target = d.target
+			r.Verdicts = append(r.Verdicts, v)
+			if d.policy != nil {
+				d.policy.counts[v.Code]++
+			}
+		}
+		for _, number := range slices.Sorted(keys(d.decided)) {
+			// What was removed may be left over from several policies.
+			if k := (key{d.ID, number}); !said[k] {
+				said[k] = true
+				r.Decisions = append(r.Decisions, d.decided[number])
+			}
+		}
+	}
+	for _, p := range pl.policies {
+		r.Policies = append(r.Policies, pl.summary(p))
+	}
+	return r
+}

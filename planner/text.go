@@ -1,0 +1,75 @@
+package planner
+
+import (
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxWord bounds what others wrote (names, versions, reasons of holds) where
+// it is quoted in a reason: that is one line in git.
+const maxWord = 120
+
+// word makes one short line of what others wrote.
+func word(s string) string {
+	if isPlain(s) {
+		return s
+	}
+	s = strings.ToValidUTF8(s, "?")
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return ' '
+		}
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, s)
+	s = strings.TrimSpace(s)
+	if len(s) <= maxWord {
+		return s
+	}
+	cut := maxWord
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return strings.TrimSpace(s[:cut]) + "…"
+}
+
+func isPlain(s string) bool {
+	if len(s) > maxWord || strings.HasPrefix(s, " ") || strings.HasSuffix(s, " ") {
+		return false
+	}
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// because appends what others gave as their reason, if they did.
+func because(what, why string) string {
+	if why = word(why); why != "" {
+		return what + ": " + why
+	}
+	return what
+}
+
+// at writes an instant; the minute is enough for a person.
+func at(t time.Time) string { return t.UTC().Format("2006-01-02T15:04Z") }
+
+// few joins at most five of the words and counts the rest.
+func few(words []string) string {
+	const most = 5
+	shown := make([]string, 0, most)
+	for _, w := range words[:min(len(words), most)] {
+		shown = append(shown, word(w))
+	}
+	s := strings.Join(shown, ", ")
+	if more := len(words) - most; more > 0 {
+		s += " and " + plural(more, "more", "more")
+	}
+	return s
+}
