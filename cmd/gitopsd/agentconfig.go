@@ -1,0 +1,90 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+const (
+	// defaultHeartbeat of reports by git: every report is a push, and hosts
+	// recommend at most six a minute and repository.
+	defaultHeartbeat = 10 * time.Minute
+	// defaultBootTimeout is long enough for a slow board with a file system
+	// check.
+	defaultBootTimeout = 10 * time.Minute
+)
+
+func agentSettings() *settings[schema.AgentSpec] {
+	type S = schema.AgentSpec
+	command := func(field string, of func(*schema.OSConfig) []string) setting[S] {
+		return argv("os."+field, func(s *S) []string {
+			if s.OS == nil {
+				return nil
+			}
+			return of(s.OS)
+		})
+	}
+	list := []setting[S]{
+		text("device", "device", "", "id of this device in the fleet repository", func(s *S) *string { return &s.Device }),
+		text("repo", "repo.url", "", "fleet repository: a local path, or a URL (https, http, ssh)", func(s *S) *string { return &s.Repo.URL }),
+		text("repo-from", "repoFrom", "", "file below the root with the repository's URL, read again for each poll", func(s *S) *string { return &s.RepoFrom }),
+		text("root", "root", "/", "folder that the device's paths are relative to", func(s *S) *string { return &s.Root }),
+		duration("interval", "interval", defaultInterval, "time between two polls", func(s *S) **schema.Duration { return &s.Interval }),
+		duration("heartbeat", "heartbeat", defaultHeartbeat, "time between two reports when nothing changes", func(s *S) **schema.Duration { return &s.Heartbeat }),
+		duration("timeout", "timeout", defaultTimeout, "limit of one git operation", func(s *S) **schema.Duration { return &s.Timeout }),
+		text("initial-version", "initialVersion", "v0.0.0", "version to report before anything was applied", func(s *S) *string { return &s.InitialVersion }),
+		text("reports-repo", "reports.repo.url", "the fleet repository", "repository to report to", func(s *S) *string { return &reportsRepo(&s.Reports).URL }),
+		text("device-refs", "refs.devices", schema.DefaultDeviceRefs, "prefix of the refs that carry assignments", func(s *S) *string { return &s.Refs.Devices }),
+		text("report-refs", "refs.reports", schema.DefaultReportRefs, "prefix of the refs that carry reports", func(s *S) *string { return &s.Refs.Reports }),
+		argv("busyCheck", func(s *S) []string { return s.BusyCheck }),
+		command("booted", func(o *schema.OSConfig) []string { return o.Booted }),
+		command("staged", func(o *schema.OSConfig) []string { return o.Staged }),
+		command("stage", func(o *schema.OSConfig) []string { return o.Stage }),
+		command("undo", func(o *schema.OSConfig) []string { return o.Undo }),
+		command("reboot", func(o *schema.OSConfig) []string { return o.Reboot }),
+		{field: "os.bootID", get: func(s *S) string {
+			if s.OS == nil {
+				return ""
+			}
+			return s.OS.BootID
+		}},
+		duration("boot-timeout", "boot.timeout", defaultBootTimeout, "time after a reboot until the update must have proved itself", func(s *S) **schema.Duration { return &s.Boot.Timeout }),
+		word("log-format", "logFormat", "format of the log", logFormats, func(s *S) *string { return &s.LogFormat }),
+		word("log-level", "logLevel", "least level of the log", logLevels, func(s *S) *string { return &s.LogLevel }),
+	}
+	list = append(list, credentials("", "repo.credentials", func(s *S) *schema.Credentials { return repoCredentials(&s.Repo) })...)
+	list = append(list, credentials("reports-", "reports.repo.credentials", func(s *S) *schema.Credentials { return repoCredentials(reportsRepo(&s.Reports)) })...)
+	return &settings[S]{list: list}
+}
+
+// agentOptions reads the agent's configuration from its three places.
+type agentOptions struct {
+	settings *settings[schema.AgentSpec]
+	config   string
+}
+
+func bindAgent(cmd *cobra.Command) *agentOptions {
+	o := &agentOptions{settings: agentSettings()}
+	o.settings.bind(cmd.Flags())
+	cmd.Flags().StringVar(&o.config, "config", "", "configuration file (default "+defaultAgentConfig+" if it exists)")
+	return o
+}
+
+func (o *agentOptions) resolve(cmd *cobra.Command, env environment) (schema.AgentSpec, []resolved, string, error) {
+	var doc schema.AgentConfig
+	path := o.config
+	if path == "" {
+		path = env[variable("config")]
+	}
+	file, err := readConfig(path, defaultAgentConfig, &doc)
+	if err != nil {
+		return doc.Spec, nil, "", err
+	}
+	list, err := o.settings.resolve(cmd, env, file, &doc.Spec)
+	noCredentials(&doc.Spec.Repo)
+	noReportsRepo(&doc.Spec.Reports)
+	return doc.Spec, list, file, err
+}

@@ -1,0 +1,11 @@
+package main
+
+import "github.com/spf13/cobra"
+
+// commands are all subcommands, in no order: the help sorts them by group.
+func commands(a *app) []*cobra.Command {
+	return []*cobra.Command{
+		validateCommand(a), renderCommand(a), initCommand(a), schemaCommand(a),
+		configCommand(a), completionCommand(a), versionCommand(a),
+	}
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/gitopsd/gitopsd/internal/view"
+)
+
+// Exit codes. They are a contract with scripts.
+const (
+	exitOK      = 0
+	exitCannot  = 1 // it could not be done
+	exitUsage   = 2 // wrong usage: arguments, flags, environment, configuration file
+	exitContent = 3 // the fleet's content has problems, a sweep stopped, or a plan is not empty
+)
+
+// exitError ends the program with a code. err is nil where the output said
+// everything already.
+type exitError struct {
+	code int
+	err  error
+	hint string
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit code %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+// usagef says what is wrong with the command line or the configuration.
+func usagef(format string, args ...any) error {
+	return &exitError{code: exitUsage, err: fmt.Errorf(format, args...)}
+}
+
+// contentProblems ends with 3 after the problems themselves were printed.
+func contentProblems() error { return &exitError{code: exitContent} }
+
+// withHint adds what to do next to an error, and keeps its exit code.
+func withHint(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return &exitError{code: exitCode(err), err: err, hint: fmt.Sprintf(format, args...)}
+}
+
+func exitCode(err error) int {
+	var e *exitError
+	if errors.As(err, &e) {
+		return e.code
+	}
+	return exitCannot
+}
+
+// report prints an error with all its hints and gives the exit code.
+func (a *app) report(cmd *cobra.Command, err error) int {
+	code := exitCode(err)
+	var e *exitError
+	if errors.As(err, &e) && e.err == nil {
+		return code
+	}
+	fmt.Fprintf(a.err, "%s: %s\n", cmd.CommandPath(), view.CleanLines(err.Error()))
+	for next := err; next != nil; next = errors.Unwrap(next) {
+		if e, ok := next.(*exitError); ok && e.hint != "" {
+			fmt.Fprintf(a.err, "hint: %s\n", view.CleanLines(e.hint))
+		}
+	}
+	return code
+}
+
+var unknownFlag = regexp.MustCompile(`^unknown flag: --(\S+)`)
+
+// flagError makes wrong usage of what the flag parser refuses, with the flag
+// that was probably meant.
+func flagError(cmd *cobra.Command, err error) error {
+	wrong := usagef("%w", err)
+	if m := unknownFlag.FindStringSubmatch(err.Error()); m != nil {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden {
+				names = append(names, f.Name)
+			}
+		})
+		name, _, _ := strings.Cut(m[1], "=")
+		if near := nearest(name, names); near != "" {
+			return withHint(wrong, "did you mean --%s?", near)
+		}
+	}
+	return withHint(wrong, "%s --help lists the flags", cmd.CommandPath())
+}
+
+// args checks the number of arguments and names them in its message.
+func args(least, most int, names string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, got []string) error {
+		if len(got) >= least && len(got) <= most {
+			return nil
+		}
+		usage := strings.TrimSpace(cmd.CommandPath() + " " + names)
+		if len(got) < least {
+			return withHint(usagef("an argument is missing: %s", usage), "%s --help has examples", cmd.CommandPath())
+		}
+		return withHint(usagef("unexpected argument %q: the usage is %s", got[most], usage), "%s --help has examples", cmd.CommandPath())
+	}
+}
+
+// nearest is the candidate that a mistyped word probably meant; "" when none
+// is near: a third of the word may differ, at least two letters.
+func nearest(word string, candidates []string) string {
+	best, bestDistance := "", max(2, len(word)/3)+1
+	for _, c := range candidates {
+		d := distance(word, c)
+		if strings.HasPrefix(c, word) && len(word) >= 2 {
+			d = min(d, 1)
+		}
+		if d < bestDistance {
+			best, bestDistance = c, d
+		}
+	}
+	return best
+}
+
+// distance is the Levenshtein distance of two short words.
+func distance(a, b string) int {
+	// A longer "word" is no typing mistake, and its cost would be its square.
+	const longest = 64
+	if len(a) > longest || len(b) > longest {
+		return longest
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		last := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := last
+			if a[i] != b[j] {
+				cost++
+			}
+			last = row[j+1]
+			row[j+1] = min(cost, row[j+1]+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func main() {
+	os.Exit(runMain())
+}
+
+// runMain lets the signal handler be removed before the process ends.
+func runMain() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	// A second signal ends the process at once: whoever asks twice is not
+	// waiting for a clean end.
+	context.AfterFunc(ctx, stop)
+	return run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ())
+}
+
+// app is what every subcommand works with.
+type app struct {
+	in       io.Reader
+	out, err io.Writer
+	env      environment
+	build    build
+}
+
+// run executes one command line and gives the exit code of the process.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, env []string) int {
+	a := &app{in: stdin, out: stdout, err: &redactingWriter{w: stderr}, env: newEnvironment(env), build: readBuild()}
+	root := newRoot(a)
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(a.err)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return exitOK
+	}
+	return a.report(cmd, err)
+}
+
+func newRoot(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "gitopsd",
+		Short: "Run a fleet of Linux devices from a git repository",
+		Long: `gitopsd runs a fleet of Linux devices from a git repository.
+
+People change the fleet by pull request. The daemon (gitopsd serve) decides
+which devices may have their new desired spec now and commits why; an agent on
+each device (gitopsd agent) brings it there, or puts it back.`,
+		Example: `  gitopsd init fleet                          # a starter fleet repository
+  gitopsd validate fleet                      # every problem, with its place
+  gitopsd plan fleet                          # what a sweep would do
+  gitopsd serve --repo /srv/git/fleet.git     # the daemon
+  gitopsd agent --repo https://git.example/fleet.git --device gw-1`,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		DisableAutoGenTag: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return cmd.Help()
+		},
+		Args: noCommand,
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetFlagErrorFunc(flagError)
+	root.AddGroup(
+		&cobra.Group{ID: groupRun, Title: "Run a fleet:"},
+		&cobra.Group{ID: groupAuthor, Title: "Write a fleet repository:"},
+		&cobra.Group{ID: groupLook, Title: "See what happens:"},
+		&cobra.Group{ID: groupOther, Title: "Other:"},
+	)
+	root.AddCommand(commands(a)...)
+	root.SetHelpCommandGroupID(groupOther)
+	return root
+}
+
+// Groups of the help.
+const (
+	groupRun    = "run"
+	groupAuthor = "author"
+	groupLook   = "look"
+	groupOther  = "other"
+)
+
+// noCommand is the argument check of a command that only has subcommands.
+func noCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	err := usagef("%s has no command %q", cmd.CommandPath(), args[0])
+	var names []string
+	for _, c := range cmd.Commands() {
+		names = append(names, c.Name())
+	}
+	if near := nearest(args[0], names); near != "" {
+		return withHint(err, "did you mean %s %s?", cmd.CommandPath(), near)
+	}
+	return withHint(err, "%s --help lists the commands", cmd.CommandPath())
+}
+
+// interrupted tells an end that was asked for from a failure.
+func interrupted(ctx context.Context, err error) bool {
+	return ctx.Err() != nil && errors.Is(err, context.Canceled)
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+func schemaCommand(a *app) *cobra.Command {
+	var names []string
+	for _, k := range schema.Kinds() {
+		names = append(names, string(k))
+	}
+	return &cobra.Command{
+		Use:   "schema [KIND]",
+		Short: "Print the JSON Schema of a kind of document",
+		Long: `Print the JSON Schema (2020-12) of a kind of document, for editors and other
+validators. Without a kind, list the kinds.`,
+		GroupID: groupAuthor,
+		Args:    args(0, 1, "[KIND]"),
+		Example: `  gitopsd schema
+  gitopsd schema Policy > policy.schema.json`,
+		ValidArgs: cobraWords(names),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				for _, name := range names {
+					if _, err := fmt.Fprintln(a.out, name); err != nil {
+						return err
+					}
+				}
+				return nil
+			}
+			for _, name := range names {
+				if !strings.EqualFold(name, args[0]) {
+					continue
+				}
+				data, err := schema.JSONSchema(schema.Kind(name))
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprintln(a.out, strings.TrimSpace(string(data)))
+				return err
+			}
+			err := usagef("there is no kind %q", args[0])
+			if near := nearest(args[0], names); near != "" {
+				return withHint(err, "did you mean %s?", near)
+			}
+			return withHint(err, "gitopsd schema lists the kinds")
+		},
+	}
+}

@@ -1,0 +1,184 @@
+package view
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gitopsd/gitopsd/planner"
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+// Kinds of the documents that this package makes.
+const (
+	KindFleetView   schema.Kind = "FleetView"
+	KindExplanation schema.Kind = "Explanation"
+)
+
+// Status is the status branch of a fleet at one commit.
+type Status struct {
+	Commit  string
+	Fleet   *schema.FleetStatus             // nil before the first sweep
+	Devices map[string]*schema.DeviceStatus // by path
+	Marks   []*schema.FailureMarks
+}
+
+// FleetView is the fleet at a glance.
+type FleetView struct {
+	schema.TypeMeta
+	Branch       string                 `json:"branch"`
+	SourceCommit string                 `json:"sourceCommit"` // the commit that was swept last
+	Subject      string                 `json:"subject"`
+	Author       string                 `json:"author"`
+	StatusCommit string                 `json:"statusCommit"`
+	SweptAt      time.Time              `json:"sweptAt"`
+	Conditions   []schema.Condition     `json:"conditions"`
+	Counts       map[string]int         `json:"counts"` // devices by code
+	Rollouts     []schema.RolloutStatus `json:"rollouts"`
+	Devices      []DeviceView           `json:"devices"`
+}
+
+// DeviceView is one device of a [FleetView].
+type DeviceView struct {
+	Device       string     `json:"device"`
+	Path         string     `json:"path"`
+	Policy       string     `json:"policy"`
+	Code         string     `json:"code"`
+	Upgrade      bool       `json:"upgrade"`
+	Reason       string     `json:"reason"`
+	Target       string     `json:"target"`
+	Version      string     `json:"version"` // that it reports
+	Phase        string     `json:"phase"`
+	Online       bool       `json:"online"`
+	OfflineSince *time.Time `json:"offlineSince,omitempty"`
+	Attempt      int64      `json:"attempt"`    // the newest one; 0 = none yet
+	Generation   int64      `json:"generation"` // of its assignment
+	Position     int        `json:"position"`   // in its policy's queue, from 1; 0 = not among the next
+	Limit        string     `json:"limit,omitempty"`
+	Failure      *Failure   `json:"failure,omitempty"` // of its newest attempt
+}
+
+// Failure is what became of an attempt that did not end well.
+type Failure struct {
+	Attempt int64          `json:"attempt"`
+	Version string         `json:"version"`
+	Outcome schema.Outcome `json:"outcome"`
+	At      time.Time      `json:"at"`
+	Stage   string         `json:"stage,omitempty"`
+	Message string         `json:"message,omitempty"`
+}
+
+// NewFleet joins the documents of the status branch. Devices are sorted by
+// id, rollouts by policy.
+func NewFleet(branch string, st Status) *FleetView {
+	v := &FleetView{
+		TypeMeta:     schema.TypeMeta{APIVersion: schema.APIVersion, Kind: KindFleetView},
+		Branch:       branch,
+		StatusCommit: st.Commit,
+		Conditions:   []schema.Condition{},
+		Counts:       map[string]int{},
+		Rollouts:     []schema.RolloutStatus{},
+		Devices:      []DeviceView{},
+	}
+	if f := st.Fleet; f != nil {
+		v.SourceCommit, v.Subject, v.Author, v.SweptAt = f.SourceCommit, f.Subject, f.Author, f.SweptAt
+		v.Conditions = append(v.Conditions, f.Conditions...)
+		for code, n := range f.Counts {
+			v.Counts[code] = n
+		}
+		for _, r := range f.Rollouts {
+			v.Rollouts = append(v.Rollouts, whole(r))
+		}
+		slices.SortStableFunc(v.Rollouts, func(a, b schema.RolloutStatus) int { return cmp.Compare(a.Policy, b.Policy) })
+	}
+	for path, d := range st.Devices {
+		v.Devices = append(v.Devices, device(path, d, v.rollout(d.Policy)))
+	}
+	slices.SortFunc(v.Devices, func(a, b DeviceView) int {
+		return cmp.Or(cmp.Compare(a.Device, b.Device), cmp.Compare(a.Path, b.Path))
+	})
+	return v
+}
+
+// whole gives a rollout whose lists are not nil.
+func whole(r schema.RolloutStatus) schema.RolloutStatus {
+	r.InFlight = append([]schema.InFlight{}, r.InFlight...)
+	r.Next = append([]string{}, r.Next...)
+	r.Failed = append([]string{}, r.Failed...)
+	return r
+}
+
+func (v *FleetView) rollout(policy string) *schema.RolloutStatus {
+	for i := range v.Rollouts {
+		if v.Rollouts[i].Policy == policy && policy != "" {
+			return &v.Rollouts[i]
+		}
+	}
+	return nil
+}
+
+func device(path string, d *schema.DeviceStatus, r *schema.RolloutStatus) DeviceView {
+	v := DeviceView{
+		Device: d.Metadata.Name, Path: path, Policy: d.Policy,
+		Code: d.Verdict.Code, Upgrade: d.Verdict.Upgrade, Reason: d.Verdict.Reason, Target: d.Verdict.Target,
+	}
+	if d.Assignment != nil {
+		v.Generation = d.Assignment.Generation
+	}
+	if o := d.Observed; o != nil {
+		v.Version, v.Phase, v.Online, v.OfflineSince = o.Version, string(o.Phase), o.Online, o.OfflineSince
+	}
+	if n := len(d.Attempts); n > 0 {
+		last := d.Attempts[n-1]
+		v.Attempt = last.Attempt
+		v.Failure = failure(last)
+	}
+	if r != nil && d.Verdict.Code == string(planner.Queued) {
+		v.Position = slices.Index(r.Next, v.Device) + 1
+		v.Limit = r.Limit
+	}
+	return v
+}
+
+// failure is nil for an attempt that is open or has harmed nobody.
+func failure(a schema.Attempt) *Failure {
+	switch a.Outcome {
+	case schema.OutcomeFailed, schema.OutcomeLost, schema.OutcomeRefused, schema.OutcomeExhausted:
+	default:
+		return nil
+	}
+	f := &Failure{Attempt: a.Attempt, Version: a.Version, Outcome: a.Outcome, Stage: a.Stage, Message: a.Message}
+	if a.EndedAt != nil {
+		f.At = *a.EndedAt
+	}
+	return f
+}
+
+// Short is a commit's hash as people write it.
+func Short(commit string) string {
+	const length = 7 // as git abbreviates
+	if len(commit) > length {
+		return commit[:length]
+	}
+	return commit
+}
+
+// clock writes a time with its date only where the day is another one than
+// that of the reference.
+func clock(t, reference time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	t, reference = t.UTC(), reference.UTC()
+	if t.Format(time.DateOnly) == reference.Format(time.DateOnly) {
+		return t.Format("15:04Z")
+	}
+	return t.Format("2006-01-02 15:04Z")
+}
+
+// firstLine is what of a message fits into a table.
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	return line
+}
