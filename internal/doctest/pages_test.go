@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/gitopsd/gitopsd/schema"
 )
 
 // pageLimit bounds one page; the longest, the tutorial, takes a few seconds.
@@ -224,6 +226,43 @@ func TestShell(t *testing.T) {
 		}
 	}
 }
+
+// TestDocuments holds every document that a page shows against its kind: what
+// a reader copies must be accepted.
+func TestDocuments(t *testing.T) {
+	shown := 0
+	for _, page := range pages(t) {
+		for _, b := range parse(t, page) {
+			if b.Language != "yaml" || !strings.HasPrefix(b.Text, "apiVersion:") {
+				continue
+			}
+			shown++
+			kind := documentKind.FindStringSubmatch(b.Text)
+			if kind == nil {
+				t.Errorf("%s:%d: a document without a kind", page, b.Line)
+				continue
+			}
+			document := map[string]any{
+				"Policy": new(schema.Policy), "Release": new(schema.Release), "Overlay": new(schema.Overlay),
+				"Device": new(schema.Device), "ServeConfig": new(schema.ServeConfig), "AgentConfig": new(schema.AgentConfig),
+			}[kind[1]]
+			if document == nil {
+				t.Errorf("%s:%d: nobody writes a %s", page, b.Line, kind[1])
+				continue
+			}
+			for _, p := range schema.Decode(page, []byte(b.Text), document) {
+				if p.Severity == schema.SeverityError {
+					t.Errorf("%s:%d: %s: %s (%s)", page, b.Line+p.Line, p.Pointer, p.Message, p.Rule)
+				}
+			}
+		}
+	}
+	if shown == 0 {
+		t.Error("no page shows a document: the test looks at the wrong place")
+	}
+}
+
+var documentKind = regexp.MustCompile(`(?m)^kind: ([A-Za-z]+)$`)
 
 var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 
