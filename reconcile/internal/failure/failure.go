@@ -22,6 +22,9 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
+	if j, ok := e.Err.(joined); ok {
+		return j.Error() // its parts name their elements
+	}
 	s := e.Component
 	if e.Element != "" {
 		s += " " + e.Element

@@ -1,0 +1,408 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/gitopsd/gitopsd/reconcile/internal/disk"
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+// Apply makes the device have exactly the spec's files and directories, in an
+// order in which every step can be repeated; what the spec drops goes, and
+// what was there before comes back. changed lists paths that differ now.
+// Called with the old spec it is the rollback: keepGoing continues past single
+// errors and joins them.
+//
+// The order is: sweep what a crash left, drop, record what will be changed,
+// then write. Dropping comes first so that a path may change from file to
+// folder; recording comes after it, so that one write of the record serves
+// both, and before any write, so that nothing is overwritten unrecorded.
+func (c *Controller) Apply(ctx context.Context, spec *schema.Spec, p Payloads, keepGoing bool) (changed []string, err error) {
+	wants, err := c.wants(spec)
+	if err != nil {
+		return nil, err
+	}
+	a := &application{Controller: c, ctx: ctx, payloads: p, keepGoing: keepGoing, wants: wants, byReal: index(wants),
+		next: maps.Clone(c.managed), changed: map[string]bool{}}
+	for _, step := range []func() error{a.refuse, a.sweep, a.drop, a.record, a.write} {
+		if err = step(); err != nil {
+			break
+		}
+	}
+	if err == nil {
+		c.collect()
+	}
+	return sortedKeys(a.changed), joinErrors(append(a.errs, err))
+}
+
+// application is one run of Apply.
+type application struct {
+	*Controller
+	ctx       context.Context
+	payloads  Payloads
+	keepGoing bool
+	wants     []*want
+	byReal    map[string]*want
+	next      map[string]*entry // what will be managed
+	changed   map[string]bool
+	errs      []error // gone past
+}
+
+// pass gives the error back, or notes it where errors are gone past.
+func (a *application) pass(err error) error {
+	if err == nil || !a.keepGoing || a.ctx.Err() != nil {
+		return err
+	}
+	a.errs = append(a.errs, err)
+	return nil
+}
+
+// refuse stops at what cannot be had here, before anything changes.
+func (a *application) refuse() error {
+	for _, w := range a.wants {
+		if w.err != nil {
+			if err := a.pass(w.err); err != nil {
+				return err
+			}
+		}
+	}
+	return a.ctx.Err()
+}
+
+func (a *application) sweep() error {
+	dirs := map[string]bool{a.state: true, a.originals(): true, a.setAsideDir(): true}
+	for _, w := range a.wants {
+		if w.err == nil {
+			dirs[path.Dir(w.real)] = true
+		}
+	}
+	for at := range a.managed {
+		dirs[path.Dir(at)] = true
+	}
+	for d := path.Dir(a.state); d != "/"; d = path.Dir(d) {
+		dirs[d], dirs[path.Dir(d)] = true, true
+	}
+	for _, d := range sortedKeys(dirs) {
+		// A parent may be a file now, or a link somewhere else.
+		if real, err := a.root.Resolve(d); err != nil || real != d {
+			continue
+		}
+		if info, err := a.root.Lstat(d); err != nil || !info.IsDir() {
+			continue
+		}
+		if err := a.root.Sweep(d); err != nil {
+			if err := a.pass(classify("files", d, err)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// drop takes away what the spec does not want any more: files, then folders
+// from the inside out.
+func (a *application) drop() error {
+	keep := map[string]bool{} // by path as written: what is wanted but cannot be had stays as it is
+	parents := map[string]bool{}
+	for _, w := range a.wants {
+		if w.err != nil {
+			keep[w.spec] = true
+			continue
+		}
+		for d := path.Dir(w.real); d != "/"; d = path.Dir(d) {
+			parents[d] = true
+		}
+	}
+	var files, dirs []string
+	for at, e := range a.managed {
+		w := a.byReal[at]
+		switch {
+		case keep[e.Spec] || (w != nil && w.dir == e.Dir):
+		case e.Dir && e.Implicit && parents[at]:
+		case e.Dir:
+			dirs = append(dirs, at)
+		default:
+			files = append(files, at)
+		}
+	}
+	sort.Strings(files)
+	slices.SortFunc(dirs, func(x, y string) int { return strings.Compare(y, x) })
+	for _, at := range append(files, dirs...) {
+		if err := a.ctx.Err(); err != nil {
+			return err
+		}
+		e := a.managed[at]
+		component := "files"
+		if e.Dir {
+			component = "directories"
+		}
+		gone, err := a.dropOne(at, e, parents[at])
+		if err := a.pass(classify(component, e.Spec, err)); err != nil {
+			return err
+		}
+		if err == nil && gone {
+			delete(a.next, at)
+		}
+	}
+	return nil
+}
+
+// dropOne gives true where the path is not managed any more.
+func (a *application) dropOne(at string, e *entry, needed bool) (gone bool, err error) {
+	if why := a.isProtected(at); why != "" {
+		a.rescue(at, e, "it is protected: "+why)
+		return true, nil
+	}
+	if real, err := a.root.Resolve(at); err != nil || real != at {
+		a.rescue(at, e, "a symlink or a file stands among its parents now")
+		return true, nil
+	}
+	info, err := a.root.Lstat(at)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	if err != nil {
+		info = nil
+	}
+	if e.Dir {
+		return a.dropDir(at, e, info, needed)
+	}
+	return true, a.dropFile(at, e, info)
+}
+
+func (a *application) dropFile(at string, e *entry, info fs.FileInfo) error {
+	if info != nil && !info.Mode().IsRegular() {
+		a.rescue(at, e, "something else than a file stands there now")
+		return nil
+	}
+	if e.Original == nil {
+		if info == nil {
+			return nil
+		}
+		a.changed[e.Spec] = true
+		return a.root.Remove(at)
+	}
+	meta := e.Original.meta()
+	if info != nil {
+		if sum, err := a.root.Sum(at); err == nil && sum == e.Original.Sum {
+			if disk.MetaOf(info) == meta {
+				return nil
+			}
+			a.changed[e.Spec] = true
+			return a.root.SetMeta(at, meta)
+		}
+	}
+	if info == nil {
+		if _, err := a.root.MkdirAll(path.Dir(at), defaultDir()); err != nil {
+			return err
+		}
+	}
+	_, err := a.root.CopyFile(path.Join(a.originals(), e.Original.Sum), at, e.Original.Sum, meta)
+	if errors.Is(err, disk.ErrDamaged) || errors.Is(err, fs.ErrNotExist) {
+		// Deleting would lose more: the file stays as it is.
+		a.warn(fmt.Errorf("%s stays as it is: the copy of what was there before cannot be used: %w", at, err))
+		return nil
+	}
+	if err == nil {
+		a.changed[e.Spec] = true
+	}
+	return err
+}
+
+func (a *application) dropDir(at string, e *entry, info fs.FileInfo, needed bool) (gone bool, err error) {
+	switch {
+	case info == nil || !info.IsDir():
+		return true, nil
+	case e.Original != nil:
+		if disk.MetaOf(info) == e.Original.meta() {
+			return true, nil
+		}
+		a.changed[e.Spec] = true
+		return true, a.root.SetMeta(at, e.Original.meta())
+	case needed:
+		// It was wanted for itself and is now only a parent, as if it had
+		// been made for that.
+		if disk.MetaOf(info) != defaultDir() {
+			a.changed[e.Spec] = true
+			if err := a.root.SetMeta(at, defaultDir()); err != nil {
+				return false, err
+			}
+		}
+		a.next[at] = &entry{Spec: e.Spec, Dir: true, Implicit: true}
+		return false, nil
+	case path.Dir(at) == "/":
+		return true, nil
+	}
+	list, err := a.root.List(at)
+	if err != nil {
+		return false, err
+	}
+	if len(list) > 0 {
+		// What a person put there stays; what of ours could not go yet will
+		// be tried again, and the folder with it.
+		for other := range a.next {
+			if within(other, at) && other != at {
+				return false, nil
+			}
+		}
+		return true, nil
+	}
+	if !e.Implicit {
+		a.changed[e.Spec] = true
+	}
+	return true, a.root.Remove(at)
+}
+
+// record writes down what will be changed, with a copy of what is there.
+func (a *application) record() error {
+	for _, w := range a.wants {
+		if w.err != nil {
+			continue
+		}
+		if err := a.recordOne(w); err != nil {
+			w.err = w.failure(err)
+			if err := a.pass(w.err); err != nil {
+				return err
+			}
+		}
+	}
+	if maps.EqualFunc(a.next, a.managed, sameEntry) && (len(a.next) == 0 || a.recorded()) {
+		return a.ctx.Err()
+	}
+	if err := a.save(a.next); err != nil {
+		return classify("state", "managed.json", err)
+	}
+	a.managed = a.next
+	return a.ctx.Err()
+}
+
+func sameEntry(x, y *entry) bool {
+	if x.Original != nil && y.Original != nil {
+		return x.Spec == y.Spec && x.Dir == y.Dir && x.Implicit == y.Implicit && *x.Original == *y.Original
+	}
+	return *x == *y
+}
+
+func (a *application) recordOne(w *want) error {
+	if w.blocked != nil { // by something that may have been dropped
+		real, err := a.root.Resolve(w.spec)
+		if err != nil {
+			return err
+		}
+		if real != w.real {
+			return w.permanent("it lies behind a symlink that came up meanwhile")
+		}
+	}
+	parents, err := a.root.Missing(path.Dir(w.real))
+	if err != nil {
+		return err
+	}
+	info, err := a.root.Lstat(w.real)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	exists := err == nil
+	if exists {
+		if why := mismatch(w, info); why != "" {
+			return w.permanent("%s", why)
+		}
+	}
+	for _, d := range parents {
+		if a.next[d] == nil {
+			a.next[d] = &entry{Spec: d, Dir: true, Implicit: true}
+		}
+	}
+	if e := a.next[w.real]; e != nil && e.Dir == w.dir {
+		if e.Spec != w.spec || e.Implicit {
+			a.next[w.real] = &entry{Spec: w.spec, Dir: w.dir, Original: e.Original}
+		}
+		return nil
+	}
+	e := &entry{Spec: w.spec, Dir: w.dir}
+	switch {
+	case !exists:
+	case w.dir:
+		e.Original = originalOf(info, "")
+	default:
+		if e.Original, err = a.keep(w.real, info); err != nil {
+			return err
+		}
+	}
+	a.next[w.real] = e
+	return nil
+}
+
+// write puts folders and then files in place.
+func (a *application) write() error {
+	for _, dirs := range []bool{true, false} {
+		for _, w := range a.wants {
+			if w.err != nil || w.dir != dirs {
+				continue
+			}
+			if err := a.ctx.Err(); err != nil {
+				return err
+			}
+			did, err := a.writeOne(w)
+			if did {
+				a.changed[w.spec] = true
+			}
+			if err := a.pass(w.failure(err)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// writeOne gives true where the path differs from before, also where it then
+// failed.
+func (a *application) writeOne(w *want) (did bool, err error) {
+	info, err := a.root.Lstat(w.real)
+	exists := err == nil
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	if exists {
+		if why := mismatch(w, info); why != "" {
+			return false, w.permanent("%s", why)
+		}
+		same := w.dir
+		if !same {
+			if same, err = a.sameContent(w, info); err != nil {
+				return false, err
+			}
+		}
+		if same {
+			if disk.MetaOf(info) == w.meta {
+				return false, nil
+			}
+			return true, a.root.SetMeta(w.real, w.meta)
+		}
+	} else if _, err := a.root.MkdirAll(path.Dir(w.real), defaultDir()); err != nil {
+		return false, err
+	}
+	if w.dir {
+		_, err := a.root.MkdirAll(w.real, w.meta)
+		return err == nil, err
+	}
+	data, err := w.bytes(a.payloads)
+	if err != nil {
+		return false, err
+	}
+	err = a.root.WriteFile(w.real, data, w.meta)
+	return err == nil, err
+}
+
+// defaultDir is for folders that are made because something below needs them.
+func defaultDir() disk.Meta {
+	uid, gid := ownIDs()
+	return disk.Meta{Mode: parentMode, UID: uid, GID: gid}
+}

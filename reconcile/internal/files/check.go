@@ -1,0 +1,105 @@
+package files
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+// Check finds what can never work here (permanent failures), changing nothing.
+// A payload that cannot be had is told with the class of its own error.
+func (c *Controller) Check(spec *schema.Spec, p Payloads) error {
+	wants, err := c.wants(spec)
+	errs := []error{err}
+	byReal := index(wants)
+	for _, w := range wants {
+		if w.err == nil {
+			w.err = c.inTheWay(w, byReal)
+		}
+		if w.err == nil && !w.dir && w.size < 0 {
+			_, w.err = w.bytes(p)
+		}
+		errs = append(errs, w.err)
+	}
+	return joinErrors(errs)
+}
+
+func index(wants []*want) map[string]*want {
+	m := map[string]*want{}
+	for _, w := range wants {
+		if w.err == nil {
+			m[w.real] = w
+		}
+	}
+	return m
+}
+
+// inTheWay says what stands where something is wanted and will not go by
+// itself.
+func (c *Controller) inTheWay(w *want, wanted map[string]*want) error {
+	if w.blocked != nil {
+		for d := path.Dir(w.real); d != "/"; d = path.Dir(d) {
+			info, err := c.root.Lstat(d)
+			if err == nil && !info.IsDir() && !c.vanishes(d, info, wanted) {
+				return w.permanent("%s is in the way: %w", d, w.blocked)
+			}
+		}
+	}
+	info, err := c.root.Lstat(w.real)
+	if errors.Is(err, fs.ErrNotExist) || w.blocked != nil {
+		return nil
+	}
+	if err != nil {
+		return w.failure(err)
+	}
+	if why := mismatch(w, info); why != "" && !c.vanishes(w.real, info, wanted) {
+		return w.permanent("%s", why)
+	}
+	return nil
+}
+
+// mismatch says why what is there cannot become what is wanted, or "".
+func mismatch(w *want, info fs.FileInfo) string {
+	switch t := info.Mode().Type(); {
+	case t == fs.ModeSymlink:
+		return "a symlink is in its place, and symlinks are neither followed nor replaced; name the file that it leads to"
+	case w.dir && t != fs.ModeDir:
+		return "a file is in its place"
+	case !w.dir && t == fs.ModeDir:
+		return "a folder is in its place, and folders are not deleted for a file"
+	case !w.dir && t != 0:
+		return "what is in its place is no regular file"
+	}
+	return ""
+}
+
+// vanishes says whether something that is on the device now is ours alone and
+// goes because the spec drops it.
+func (c *Controller) vanishes(at string, info fs.FileInfo, wanted map[string]*want) bool {
+	e := c.managed[at]
+	if e == nil || e.Original != nil || e.Dir != info.IsDir() {
+		return false
+	}
+	if w := wanted[at]; w != nil && w.dir == e.Dir {
+		return false
+	}
+	if !e.Dir {
+		return info.Mode().IsRegular()
+	}
+	if path.Dir(at) == "/" {
+		return false
+	}
+	list, err := c.root.List(at)
+	if err != nil {
+		return false
+	}
+	for _, f := range list {
+		info, err := f.Info()
+		if err != nil || !c.vanishes(path.Join(at, f.Name()), info, wanted) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,87 @@
+package files
+
+import (
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// protectedTrees are never touched, whatever a spec says.
+var protectedTrees = []struct{ path, why string }{
+	{"/proc", "it belongs to the kernel"},
+	{"/sys", "it belongs to the kernel"},
+	{"/dev", "it belongs to the kernel"},
+	{"/run/gitopsd", "it is how others speak to the agent"},
+	{"/etc/gitopsd", "it is the agent's own configuration"},
+	{"/usr/lib/gitopsd", "it is the agent's own configuration"},
+	{"/var/lib/gitopsd", "it is the agent's own state"},
+}
+
+// unitFolders hold the agent's own units.
+var unitFolders = []string{"/etc/systemd/system", "/run/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"}
+
+// isProtected says why no spec may touch a path, or "".
+func (c *Controller) isProtected(p string) string {
+	for _, t := range protectedTrees {
+		if within(p, t.path) {
+			return t.why
+		}
+	}
+	if within(p, c.state) {
+		return "it is the agent's own state"
+	}
+	for _, own := range c.protected {
+		if within(p, own) {
+			return "the agent needs it"
+		}
+	}
+	for _, dir := range unitFolders {
+		if rest, ok := strings.CutPrefix(p, dir+"/"); ok {
+			for _, name := range strings.Split(rest, "/") {
+				if strings.HasPrefix(name, "gitopsd.") || strings.HasPrefix(name, "gitopsd-") || strings.HasPrefix(name, "gitopsd@") {
+					return "it is the agent's own unit"
+				}
+			}
+		}
+	}
+	if within(p, "/usr") && c.imageBased() {
+		return "/usr belongs to the operating system image"
+	}
+	return ""
+}
+
+// coversProtected says whether a file at p would be in the way of a protected
+// path.
+func (c *Controller) coversProtected(p string) bool {
+	if within(c.state, p) {
+		return true
+	}
+	for _, t := range protectedTrees {
+		if within(t.path, p) {
+			return true
+		}
+	}
+	return false
+}
+
+func within(p, tree string) bool {
+	return p == tree || strings.HasPrefix(p, strings.TrimSuffix(tree, "/")+"/")
+}
+
+// imageBased says whether /usr comes as an image: it was booted by ostree, or
+// /usr is mounted read-only.
+func (c *Controller) imageBased() bool {
+	if _, err := c.root.Lstat("/run/ostree-booted"); err == nil {
+		return true
+	}
+	host, err := c.root.HostPath("/usr")
+	if err != nil {
+		return false
+	}
+	var st unix.Statfs_t
+	if unix.Statfs(filepath.Clean(host), &st) != nil {
+		return false
+	}
+	return st.Flags&unix.ST_RDONLY != 0
+}
