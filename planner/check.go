@@ -30,7 +30,7 @@ func (pl *plan) check(d *device) Verdict {
 		return no(BadPolicy, "policy "+word(p.Name)+": "+p.bad)
 	case !d.Seen:
 		return no(NeverSeen, "it has never reported")
-	case d.onTarget:
+	case d.current:
 		return no(Current, "on "+word(d.target.Version))
 	}
 	if v := pl.checkVersion(d); v.Code != "" {

@@ -63,7 +63,7 @@ func (d *device) held() bool { return d.AdminHeld || d.HeldReason != "" }
 // target is one that it failed, in whatever rollout; for a policy that it was
 // removed or moved from while that goes on with the same release.
 func (pl *plan) mark(d *device) {
-	if p := d.policy; p != nil && !d.Removed && !d.Pinned && !(d.onTarget && d.open() == nil) {
+	if p := d.policy; p != nil && !d.Removed && !d.Pinned && !(d.current && d.open() == nil) {
 		forget := pl.forget(d)
 		present := func(a *Attempt) bool { return matches(a.Target, d.target) && d.target.Version != "" }
 		pl.markIf(d, p, present, forget)

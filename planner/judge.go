@@ -1,7 +1,6 @@
 package planner
 
 import (
-	"fmt"
 	"iter"
 	"maps"
 	"slices"
@@ -77,12 +76,12 @@ func (pl *plan) judgeOpen(d *device, a *Attempt) (Decision, bool) {
 		}
 		limit := sum(rules.Settle, rules.offlineAfter(d.Heartbeat))
 		if pl.passed(d, a.OnTargetAt, limit) {
-			return end(Lost, fmt.Sprintf("it did not show that it settled within %v", limit))
+			return end(Lost, "it did not show that it settled within "+span(limit))
 		}
 	case a.Recalled != "" && a.RecallDelivered && !begins(d, a):
 		return end(recallOutcome(a.Recalled), "recalled, and it had not begun")
 	case !a.StartedAt.IsZero() && pl.passed(d, a.StartedAt, rules.UpdateTimeout):
-		return end(Lost, fmt.Sprintf("not on target within updateTimeout %v", rules.UpdateTimeout))
+		return end(Lost, "not on target within updateTimeout "+span(rules.UpdateTimeout))
 	}
 	return Decision{}, false
 }
@@ -166,11 +165,14 @@ func (pl *plan) recall(d *device, a *Attempt) (Outcome, string) {
 	case rules.Paused != "":
 		return Deferred, because("the policy is paused", rules.Paused)
 	case d.NoTarget == "" && d.target.Version != "" && !matches(a.Target, d.target):
-		return Deferred, "the target is " + word(d.target.Version) + " with other content now"
+		if a.Target.Version != d.target.Version {
+			return Deferred, "the target is " + word(d.target.Version) + " now"
+		}
+		return Deferred, "the content of " + word(d.target.Version) + " changed"
 	case rules.halted() && !a.Pinned && !pl.mayRetry(d, rules):
 		return Deferred, "the policy is halted"
 	case pl.passed(d, from, rules.PickupTimeout):
-		return Unreached, fmt.Sprintf("not started within pickupTimeout %v", rules.PickupTimeout)
+		return Unreached, "not started within pickupTimeout " + span(rules.PickupTimeout)
 	}
 	return "", ""
 }

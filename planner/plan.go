@@ -11,6 +11,7 @@ func Plan(in Input) Result {
 
 	// Attempts first: what ends here frees its slot for this very plan.
 	pl.judgeReports()
+	pl.findCurrent()
 	pl.count()
 	pl.judgeRecalls()
 
@@ -45,7 +46,7 @@ type device struct {
 	target   Target
 	attempts []Attempt // with the decisions of this plan applied
 	decided  map[int64]Decision
-	onTarget bool // by its last report
+	current  bool // on its target
 	silence  time.Duration
 	offline  bool
 	absent   bool
@@ -104,7 +105,6 @@ func (pl *plan) addDevices() {
 		if d.policy != nil && d.target.Version == "" && d.NoTarget == "" {
 			d.target.Version = d.policy.target
 		}
-		d.onTarget = pl.runs(d, d.target)
 		pl.listen(d)
 	}
 }
@@ -136,6 +136,26 @@ func (pl *plan) runs(d *device, t Target) bool {
 		return false
 	}
 	return d.Digest == "" || t.Digest == "" || d.Digest == t.Digest
+}
+
+// findCurrent finds the devices that are on their target, once the reports
+// are judged.
+func (pl *plan) findCurrent() {
+	for _, d := range pl.devices {
+		d.current = pl.runs(d, d.target)
+		if len(d.attempts) == 0 {
+			continue
+		}
+		switch last := &d.attempts[len(d.attempts)-1]; {
+		case !matches(last.Target, d.target):
+		case last.Outcome == OK && !d.Said.Fresh && sameInstall(d, last):
+			// The record is newer than the report that we happen to have.
+			d.current = true
+		case last.Outcome == Lost || last.Outcome == Failed:
+			// What it reported before that does not undo it.
+			d.current = d.current && (d.LastSeen.IsZero() || d.LastSeen.After(last.EndedAt))
+		}
+	}
 }
 
 // listen finds out how long a device has been silent. With a clock that

@@ -60,6 +60,18 @@ func because(what, why string) string {
 // at writes an instant; the minute is enough for a person.
 func at(t time.Time) string { return t.UTC().Format("2006-01-02T15:04Z") }
 
+// span writes a length of time without zero parts at its end.
+func span(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
 // few joins at most five of the words and counts the rest.
 func few(words []string) string {
 	const most = 5
