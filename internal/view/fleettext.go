@@ -40,7 +40,7 @@ func writeHead(b *bytes.Buffer, v *FleetView, look Look) {
 	}
 	line := Clean(v.Branch) + " " + Short(v.SourceCommit)
 	if v.Subject != "" {
-		line += " " + strconv.Quote(Clean(v.Subject))
+		line += " \"" + Clean(v.Subject) + "\""
 	}
 	if v.Author != "" {
 		line += " by " + Clean(v.Author)
