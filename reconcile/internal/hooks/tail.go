@@ -1,0 +1,38 @@
+package hooks
+
+import "sync"
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	mu  sync.Mutex
+	buf []byte
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := len(p)
+	if n >= maxOutput {
+		t.buf = append(t.buf[:0], p[n-maxOutput:]...)
+		return n, nil
+	}
+	if over := len(t.buf) + n - maxOutput; over > 0 {
+		t.buf = append(t.buf[:0], t.buf[over:]...)
+	}
+	t.buf = append(t.buf, p...)
+	return n, nil
+}
+
+func (t *tail) bytes() []byte {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return append([]byte(nil), t.buf...)
+}
+
+// both writes to two tails.
+type both struct{ a, b *tail }
+
+func (w *both) Write(p []byte) (int, error) {
+	w.a.Write(p)
+	return w.b.Write(p)
+}
