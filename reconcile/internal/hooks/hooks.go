@@ -153,6 +153,9 @@ func resolve(r *disk.Root, h *schema.Hook) (argv []string, dir string, err error
 	return append([]string{program}, h.Run[1:]...), dir, nil
 }
 
+// ErrNoProgram is the error of a program that is missing or cannot be run.
+var ErrNoProgram = errors.New("no such program")
+
 // lookPath finds a program of the host; the error names what is missing.
 func lookPath(program string) (string, error) {
 	found, err := exec.LookPath(program)
@@ -160,12 +163,17 @@ func lookPath(program string) (string, error) {
 	case err == nil:
 		return filepath.Abs(found)
 	case errors.Is(err, fs.ErrPermission):
-		return "", fmt.Errorf("program %s is not executable", program)
+		return "", &programError{program + " is not executable"}
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
-		return "", fmt.Errorf("program %s is missing", program)
+		return "", &programError{program + " is missing"}
 	}
-	return "", fmt.Errorf("program %s: %w", program, err)
+	return "", &programError{fmt.Sprintf("%s cannot be run: %v", program, err)}
 }
+
+type programError struct{ what string }
+
+func (e *programError) Error() string        { return "program " + e.what }
+func (e *programError) Is(target error) bool { return target == ErrNoProgram }
 
 // Run runs the hooks of one point in order; the first failure stops (onFailure:
 // ignore goes on; warn is told). Exit 75 at BeforeUpdating is Deferred, any
