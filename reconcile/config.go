@@ -1,0 +1,231 @@
+package reconcile
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/gitopsd/gitopsd/reconcile/internal/disk"
+	"github.com/gitopsd/gitopsd/reconcile/internal/files"
+	"github.com/gitopsd/gitopsd/reconcile/internal/osimage"
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+// Defaults of [Config].
+const (
+	DefaultInterval       = time.Minute      // a no-op poll is one small request
+	DefaultHeartbeat      = 10 * time.Minute // every push costs the server a listing of all refs
+	DefaultBootTimeout    = 10 * time.Minute // slow boards need minutes until their services are up
+	DefaultInitialVersion = "v0.0.0"         // sorts below every release, so that the first spec is an upgrade
+)
+
+// ProtocolVersion is what this agent speaks with the daemon.
+const ProtocolVersion = 1
+
+// Config says whose device this is and where its parts are. Zero values are
+// the defaults of the constants.
+type Config struct {
+	Device         string // id, also the name of its refs
+	Root           string // "" = "/"; every path of state and spec is below it
+	AgentVersion   string // of this program, for reports and minAgentVersion
+	InitialVersion string // reported until a first spec was applied
+	Control        Control
+	Interval       time.Duration // of polls
+	Heartbeat      time.Duration // of reports when nothing changes
+	BusyCheck      []string      // argv; exit 0 = idle, anything else (no answer too) = busy
+	OS             *schema.OSConfig
+	BootTimeout    time.Duration // from a boot until post-actions must have succeeded
+	Protected      []string      // further paths that no spec may touch: the agent's configuration and keys
+	Now            func() time.Time
+	Logger         *slog.Logger
+	// Step is asked before every operation that changes the disk; tests crash
+	// and fail with it.
+	Step func(op, path string) error
+}
+
+// ErrLocked means that another agent works on the same root.
+var ErrLocked = errors.New("another agent is running on this root")
+
+// ErrRebooting is what [Agent.Run] returns after it has started a reboot.
+var ErrRebooting = errors.New("a reboot was started")
+
+// Result is what one pass came to.
+type Result struct {
+	// Exit is 0 when the work is done, there was none, or it is deferred; 1
+	// when it failed, was rolled back, or a retry is due.
+	Exit int
+	// Summary is one line for a person.
+	Summary string
+	// Rebooting says that a reboot was started; the work goes on after it.
+	Rebooting bool
+
+	idle bool // there was nothing to do
+}
+
+// Agent is the agent of one device.
+type Agent struct {
+	cfg     Config
+	log     *slog.Logger
+	now     func() time.Time
+	jitter  func() float64 // in [0,1)
+	control Control
+	root    *disk.Root
+	files   *files.Controller
+	os      osimage.Driver // nil where none is configured
+	bootID  string
+	store   *store
+	reports *reporter
+
+	live     live
+	doc      docSeen
+	payloads map[string][]byte // of the newest delivery, until they are on disk
+
+	eager        bool      // a single pass waits for no retry
+	resumed      bool      // this process has taken up what an earlier one left
+	nextRollback time.Time // an incomplete rollback is tried again
+	rollbackWait time.Duration
+	settledFrom  time.Time // start of settling as this process saw it, with its monotonic clock
+	unwatched    bool      // tests of the loop's time do without file notification
+	watchedOf    int64     // attempt whose folders are watched
+	folders      []string
+	drift        []string
+	driftReason  string
+}
+
+// live is what the agent does right now; it is not on disk.
+type live struct {
+	phase   schema.Phase
+	stage   string
+	reason  string
+	attempt int64 // of a document that waits without being desired
+	busy    string
+	hold    *schema.Reason
+}
+
+// docSeen is what matters of the newest document after it was considered.
+type docSeen struct {
+	attempt  int64
+	recalled int64
+	hold     *schema.Reason
+	settle   *schema.Duration
+	problem  string // why it is not acted on
+}
+
+// New opens the root, takes the lock and reads the state, repairing what is
+// unreadable. It returns [ErrLocked] when another agent holds the root.
+func New(c Config) (*Agent, error) {
+	if c.Device == "" || c.Control == nil {
+		return nil, errors.New("an agent needs a device id and a control")
+	}
+	c.setDefaults()
+	root, err := disk.Open(c.Root, disk.Options{Step: c.Step})
+	if err != nil {
+		return nil, fmt.Errorf("open the root %s: %w", c.Root, err)
+	}
+	a := &Agent{cfg: c, log: c.Logger, now: c.Now, jitter: rand.Float64, control: c.Control, root: root}
+	if c.OS != nil {
+		a.os = osimage.Command(c.Root, c.OS)
+	}
+	a.bootID = a.readBootID()
+	a.store, err = openStore(root, c.InitialVersion, c.Now, c.Logger)
+	if err == nil {
+		err = a.openFiles()
+	}
+	if err != nil {
+		a.Close()
+		return nil, err
+	}
+	a.reports = newReporter(a.control, a.store.seq, c.Now, c.Logger, a.jitter, c.Heartbeat, a.freeDisk)
+	a.changed()
+	return a, nil
+}
+
+func (c *Config) setDefaults() {
+	if c.Root == "" {
+		c.Root = "/"
+	}
+	if abs, err := filepath.Abs(c.Root); err == nil {
+		c.Root = abs
+	}
+	if c.InitialVersion == "" {
+		c.InitialVersion = DefaultInitialVersion
+	}
+	if c.Interval <= 0 {
+		c.Interval = DefaultInterval
+	}
+	if c.Heartbeat <= 0 {
+		c.Heartbeat = DefaultHeartbeat
+	}
+	if c.BootTimeout <= 0 {
+		c.BootTimeout = DefaultBootTimeout
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+}
+
+// openFiles also serves after the state was lost at run time: what the
+// controller remembers must be what is on disk.
+func (a *Agent) openFiles() error {
+	fc, err := files.New(files.Config{
+		Root: a.root, State: stateDir, Protected: a.cfg.Protected, Now: a.now,
+		Warn: func(err error) { a.log.Warn("managed files", "error", err) },
+	})
+	if err != nil {
+		return fmt.Errorf("open the record of managed files: %w", err)
+	}
+	a.files = fc
+	return nil
+}
+
+// Close releases the root. It writes nothing.
+func (a *Agent) Close() error {
+	var errs []error
+	if a.store != nil {
+		errs = append(errs, a.store.close())
+	}
+	errs = append(errs, a.root.Close())
+	return errors.Join(errs...)
+}
+
+// Capabilities lists what this agent can do, in the words of specs: with an
+// os driver of that name, or none.
+func Capabilities(driver string) []string {
+	caps := []string{"confirm", "directories", "files", "hooks", "onDevice", "requires", "resources.disk"}
+	if driver != "" {
+		caps = append(caps, "os", "os."+driver)
+	}
+	return caps
+}
+
+func (a *Agent) capabilities() []string {
+	if a.os == nil {
+		return Capabilities("")
+	}
+	return Capabilities(a.os.Name())
+}
+
+// kernelBootID names the running boot on every Linux.
+const kernelBootID = "/proc/sys/kernel/random/boot_id"
+
+func (a *Agent) readBootID() string {
+	if a.os != nil {
+		if id, err := a.os.BootID(); err == nil {
+			return id
+		}
+		return ""
+	}
+	b, err := os.ReadFile(kernelBootID)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
+}

@@ -1,0 +1,117 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/gitopsd/gitopsd/reconcile/internal/failure"
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+const (
+	defaultConfirm = 5 * time.Minute        // as long as slow networks take to come back
+	answerWait     = 20 * time.Second       // of one question, so that a black hole leaves time for more
+	firstAsk       = 250 * time.Millisecond // between questions, doubling
+	lastAsk        = 5 * time.Second        //
+)
+
+// confirming says that the confirmation of the desired attempt has begun:
+// everything before it is done.
+func (a *Agent) confirming() bool {
+	p := a.store.pending
+	return p != nil && !p.Rollback && !p.Deadline.IsZero() && a.store.desired != nil && p.Attempt == a.store.desired.Attempt
+}
+
+// confirm proves that control is still reachable, within the time that the
+// spec gives it. That it is pending stands on disk, so that a crash or a
+// reboot in the middle neither forgets it nor gives it more time.
+func (a *Agent) confirm(ctx context.Context, spec *schema.Spec) error {
+	within := defaultConfirm
+	if c := spec.Confirm; c != nil {
+		if c.Off {
+			return nil
+		}
+		within = c.Within.D(defaultConfirm)
+	}
+	left := within
+	if a.confirming() {
+		left = min(max(a.store.pending.Deadline.Sub(a.now()), 0), within)
+	} else {
+		p := pending{}
+		if a.store.pending != nil {
+			p = *a.store.pending
+		}
+		p.Attempt, p.Deadline = a.store.desired.Attempt, a.now().Add(within)
+		if err := a.store.savePending(&p); err != nil {
+			return err
+		}
+	}
+	timeout, cancel := context.WithTimeout(ctx, left)
+	defer cancel()
+	wait := firstAsk
+	for {
+		err := a.answers(ctx, timeout, reach(spec))
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		a.log.Info("control does not answer after the update", "error", err)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-timeout.Done():
+			return failure.Permanent("confirm", "", "no answer within %s: %w", within, err)
+		case <-time.After(wait):
+			wait = min(2*wait, lastAsk)
+		}
+	}
+}
+
+// answers asks once. The first question gets a moment even when no time is
+// left, because a restart may have used it up.
+func (a *Agent) answers(ctx, timeout context.Context, urls []string) error {
+	one, cancel := context.WithTimeout(ctx, answerWait)
+	defer cancel()
+	if d, ok := timeout.Deadline(); ok {
+		if left := time.Until(d); left < answerWait {
+			cancel()
+			one, cancel = context.WithTimeout(ctx, max(left, time.Second))
+			defer cancel()
+		}
+	}
+	if err := a.control.Answers(one); err != nil {
+		return fmt.Errorf("control: %w", err)
+	}
+	for _, u := range urls {
+		if err := reachable(one, u); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reachable asks a URL; an answer of any kind will do.
+func reachable(ctx context.Context, u string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u, nil)
+	if err != nil {
+		return err
+	}
+	t := &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}
+	c := &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	res, err := c.Do(req)
+	if err != nil {
+		return fmt.Errorf("reach: %w", err)
+	}
+	return res.Body.Close()
+}
+
+func reach(spec *schema.Spec) []string {
+	if spec.Confirm == nil || spec.Confirm.Off {
+		return nil
+	}
+	return spec.Confirm.Reach
+}

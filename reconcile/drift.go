@@ -1,0 +1,73 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+// driftEvery is how often everything is compared; files in watched folders
+// are repaired as they change.
+const driftEvery = 5 * time.Minute
+
+// repair compares the device with its current spec and puts right what
+// differs, unless the device is busy, held, or on its way somewhere. Hooks do
+// not run for it. changed says that it found something to repair.
+func (a *Agent) repair(ctx context.Context) (changed bool) {
+	st := a.store
+	if st.attempts.Direction != steady || st.current.Unknown || st.current.Attempt == 0 {
+		return false
+	}
+	a.lookAround(ctx)
+	if why := a.waits(); why != "" {
+		a.log.Debug("drift is not looked for", "because", why)
+		a.changed()
+		return false
+	}
+	spec, err := st.currentSpec()
+	if err != nil {
+		a.log.Error("the current spec cannot be read", "error", err)
+		return false
+	}
+	var paths []string
+	a.drift, a.driftReason = nil, ""
+	if spec.OnDevice != nil && spec.OnDevice.Drift == schema.DriftReport {
+		a.drift, err = a.files.Drift(spec, a.payload)
+		if err != nil {
+			a.driftReason = "drift could not be looked for: " + oneLine(err.Error())
+		}
+	} else if paths, err = a.files.Apply(ctx, spec, a.payload, true); err != nil {
+		if ctx.Err() != nil {
+			return false
+		}
+		a.log.Warn("drift could not be repaired", "error", err)
+		a.driftReason = "drift could not be repaired: " + oneLine(err.Error())
+		a.drift, _ = a.files.Drift(spec, a.payload) // what can be told of it
+	}
+	if len(paths) > 0 {
+		a.log.Info("drift repaired", "paths", paths)
+	}
+	a.osDrift(ctx, spec)
+	slices.Sort(a.drift)
+	a.changed()
+	return len(paths) > 0
+}
+
+// osDrift tells that another system is booted than the spec says. It is not
+// repaired here: staging and rebooting is an update, and those are announced.
+func (a *Agent) osDrift(ctx context.Context, spec *schema.Spec) {
+	if spec.OS == nil || a.os == nil {
+		return
+	}
+	booted, err := a.os.Booted(ctx)
+	if err != nil || booted == spec.OS.Image {
+		return
+	}
+	a.drift = append(a.drift, "os")
+	if a.driftReason == "" {
+		a.driftReason = fmt.Sprintf("os: %s is booted instead of %s", oneLine(booted), spec.OS.Image)
+	}
+}

@@ -1,0 +1,252 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/gitopsd/gitopsd/reconcile/internal/failure"
+)
+
+// pollJitter moves every poll by up to this part, either way, so that a fleet
+// that was started together does not poll together.
+const pollJitter = 0.1
+
+// Once makes one pass: what an earlier run left, then one poll and what
+// follows from it, then a report. It waits for neither retry nor settle.
+func (a *Agent) Once(ctx context.Context) (Result, error) {
+	a.eager = true
+	if a.cfg.Heartbeat < a.cfg.Interval {
+		a.cfg.Heartbeat = a.cfg.Interval // the next report comes with the next run
+	}
+	res, err := a.pass(ctx, true)
+	if err != nil {
+		return res, err
+	}
+	if ctx.Err() != nil {
+		return res, ctx.Err()
+	}
+	if !res.Rebooting {
+		a.repair(ctx)
+	}
+	a.changed()
+	if a.reports.due() {
+		if err := a.reports.flush(ctx); err != nil {
+			res.Summary += "; the report was not accepted: " + oneLine(err.Error())
+			if res.idle {
+				res.Exit = 1
+			}
+		}
+	}
+	return res, nil
+}
+
+// Run polls, works and reports until ctx ends, which is no error, or until a
+// reboot was started, which is [ErrRebooting].
+func (a *Agent) Run(ctx context.Context) error {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	wg.Go(func() { a.reports.run(ctx) })
+	w := a.watch()
+	defer w.close()
+
+	var lastPoll time.Time
+	nextPoll, nextDrift := a.now(), a.now().Add(driftEvery)
+	for {
+		now := a.now()
+		poll := !now.Before(nextPoll) || a.tryFrom(lastPoll) == 0
+		if poll {
+			lastPoll, nextPoll = now, now.Add(a.pollWait())
+		}
+		res, err := a.pass(ctx, poll)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			a.log.Error("this pass could not be made; trying again", "error", err)
+		}
+		if res.Rebooting {
+			return ErrRebooting
+		}
+		if now = a.now(); !now.Before(nextDrift) || w.due(now) {
+			w.repaired(now, a.repair(ctx))
+			nextDrift = a.now().Add(driftEvery)
+		}
+		a.changed()
+		w.follow(a.watched())
+
+		timer := time.NewTimer(a.sleep(lastPoll, nextPoll, nextDrift, w))
+		select {
+		case <-ctx.Done():
+		case <-w.events():
+			w.saw(a.now())
+		case <-timer.C:
+		}
+		timer.Stop()
+		if ctx.Err() != nil {
+			return nil
+		}
+	}
+}
+
+// pass notices lost state, goes on with what is unfinished, and polls.
+func (a *Agent) pass(ctx context.Context, poll bool) (Result, error) {
+	lost, err := a.store.verify()
+	if err == nil && lost {
+		a.rest()
+		a.settledFrom = zeroTime
+		err = a.openFiles()
+	}
+	if err != nil {
+		res := a.stateFailed(err)
+		return res, fmt.Errorf("read the state: %w", err)
+	}
+	if !poll && !a.rollbackDue() {
+		return Result{}, nil
+	}
+	res, did := a.resume(ctx)
+	switch {
+	case res.Rebooting || ctx.Err() != nil || !poll:
+		return res, nil
+	case did && res.Exit != 0 && a.eager && a.store.attempts.Incomplete == "":
+		return res, nil // the next run tries again
+	}
+	polled := a.poll(ctx)
+	if did && polled.idle {
+		return res, nil
+	}
+	return polled, nil
+}
+
+// resume goes on with what an earlier start, or an earlier pass that could
+// not write its state, left unfinished. It needs no control: what was begun
+// was announced, and goes on to its end.
+func (a *Agent) resume(ctx context.Context) (res Result, did bool) {
+	first := !a.resumed
+	a.resumed = true
+	st := a.store
+	switch st.attempts.Direction {
+	case back:
+		if !first && !a.rollbackDue() {
+			return Result{}, false
+		}
+		return a.rollBack(ctx, a.lastFailure()), true
+	case forward:
+		return a.goOn(ctx, first), true
+	}
+	if st.pending != nil {
+		if err := st.savePending(nil); err != nil {
+			return a.stateFailed(err), true
+		}
+	}
+	return Result{}, false
+}
+
+// maxResumes is how many starts may find the same update half done: beyond
+// it, the update itself is what stops the device.
+const maxResumes = 5
+
+// goOn takes up an attempt that has begun to change the device.
+func (a *Agent) goOn(ctx context.Context, first bool) Result {
+	st := a.store
+	d := st.desired
+	if d == nil || d.Attempt != st.attempts.Work.Attempt {
+		att := st.attempts.clone()
+		att.Direction = back
+		if err := st.saveAttempts(att); err != nil {
+			return a.stateFailed(err)
+		}
+		return a.rollBack(ctx, "the record of what was being applied was lost")
+	}
+	if st.current.Attempt == d.Attempt {
+		return a.succeed(ctx)
+	}
+	if first && !a.reboots() {
+		att := st.attempts.clone()
+		att.Work.Resumes++
+		if err := st.saveAttempts(att); err != nil {
+			return a.stateFailed(err)
+		}
+		if n := att.Work.Resumes; n > maxResumes {
+			return a.fail(ctx, StageReconcile, failure.Permanent("agent", "", "the agent or the device stopped %d times in the middle of it", n))
+		}
+	}
+	r, spec, err := a.desiredNow()
+	if err != nil {
+		return a.stateOrFail(ctx, StageReconcile, err)
+	}
+	if a.reboots() {
+		return a.afterReboot(ctx, &r, spec)
+	}
+	return a.carryOut(ctx, &r, spec, 0)
+}
+
+// rollbackDue says that an incomplete rollback, or one whose record could not
+// be written, is to be tried again now.
+func (a *Agent) rollbackDue() bool {
+	return a.store.attempts.Direction == back && (a.eager || !a.now().Before(a.nextRollback))
+}
+
+// tryFrom is how long the next try of the desired attempt still waits, if it
+// fell due after the last poll; 0 = it is due, negative = there is none.
+func (a *Agent) tryFrom(lastPoll time.Time) time.Duration {
+	d := a.store.desired
+	if d == nil || a.store.attempts.Direction != steady {
+		return -1
+	}
+	next := a.store.attempts.of(d.Attempt).NextTry
+	if next.IsZero() || !next.After(lastPoll) {
+		return -1
+	}
+	return max(a.retryIn(), 0)
+}
+
+func (a *Agent) pollWait() time.Duration {
+	return time.Duration(float64(a.cfg.Interval) * (1 - pollJitter + 2*pollJitter*a.jitter()))
+}
+
+// sleep is how long nothing is due.
+func (a *Agent) sleep(lastPoll, nextPoll, nextDrift time.Time, w *watcher) time.Duration {
+	now := a.now()
+	d := min(nextPoll.Sub(now), nextDrift.Sub(now))
+	if t := a.tryFrom(lastPoll); t >= 0 {
+		d = min(d, t)
+	}
+	if a.store.attempts.Direction == back {
+		d = min(d, a.nextRollback.Sub(now))
+	}
+	if t := a.settleIn(); t > 0 {
+		d = min(d, t)
+	}
+	if t := w.dueIn(now); t >= 0 {
+		d = min(d, t)
+	}
+	return max(d, 0)
+}
+
+// settleIn is how long the current spec must still hold until it has settled.
+func (a *Agent) settleIn() time.Duration {
+	cur := &a.store.current
+	settle := cur.Settle
+	if a.doc.attempt != 0 && a.doc.attempt == cur.Attempt {
+		settle = a.doc.settle
+	}
+	if settle == nil || cur.Attempt == 0 {
+		return 0
+	}
+	if a.settledFrom.IsZero() {
+		// a clock that is behind the record starts the time again
+		if a.settledFrom = cur.OKAt; a.settledFrom.After(a.now()) {
+			a.settledFrom = a.now()
+		}
+	}
+	return time.Duration(*settle) - a.now().Sub(a.settledFrom)
+}
+
+func (a *Agent) settled() bool {
+	last := a.store.attempts.last()
+	return last != nil && last.Attempt == a.store.current.Attempt && a.settleIn() <= 0
+}

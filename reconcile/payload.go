@@ -1,0 +1,138 @@
+package reconcile
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"slices"
+
+	"github.com/gitopsd/gitopsd/reconcile/internal/disk"
+	"github.com/gitopsd/gitopsd/reconcile/internal/failure"
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+// payloadLimit bounds one payload in bytes when it is read back.
+const payloadLimit = 64 << 20
+
+var payloadDigest = regexp.MustCompile(`^sha256:([0-9a-f]{64})$`)
+
+// payloadPath is where the bytes of a digest stand; the digest is fleet
+// content and becomes part of a path only when it is one.
+func payloadPath(digest string) (string, error) {
+	m := payloadDigest.FindStringSubmatch(digest)
+	if m == nil {
+		return "", fmt.Errorf("payload %q is no sha256 digest", digest)
+	}
+	return payloadDir + "/" + m[1], nil
+}
+
+// payload reads the bytes of a digest, and never gives others.
+func (a *Agent) payload(digest string) ([]byte, error) {
+	p, err := payloadPath(digest)
+	if err != nil {
+		return nil, failure.Permanent("files", "", "%w", err)
+	}
+	b, err := a.root.ReadFile(p, payloadLimit)
+	if err == nil && schema.PayloadDigest(b) != digest {
+		err = errors.New("the bytes on disk are damaged")
+	}
+	if err != nil {
+		// in memory only between the poll and the prefetch
+		if held, ok := a.payloads[digest]; ok {
+			return held, nil
+		}
+		return nil, failure.Retryable("files", digest, "read payload: %w", err)
+	}
+	return b, nil
+}
+
+// prefetch has every payload of the spec on disk when it returns nil.
+func (a *Agent) prefetch(spec *schema.Spec) error {
+	want := payloadsOf(spec)
+	if len(want) == 0 {
+		a.payloads = nil
+		return nil
+	}
+	if _, err := a.root.MkdirAll(payloadDir, privDir); err != nil {
+		return failure.Retryable("files", payloadDir, "make the payload folder: %w", err)
+	}
+	for _, digest := range want {
+		p, err := payloadPath(digest)
+		if err != nil {
+			return failure.Permanent("files", "", "%w", err)
+		}
+		if b, err := a.root.ReadFile(p, payloadLimit); err == nil && schema.PayloadDigest(b) == digest {
+			continue
+		}
+		b, ok := a.payloads[digest]
+		if !ok {
+			return failure.Retryable("files", digest, "the payload was not delivered")
+		}
+		if schema.PayloadDigest(b) != digest {
+			return failure.Retryable("files", digest, "the delivered payload has another digest")
+		}
+		if err := a.root.WriteFile(p, b, disk.Meta{Mode: 0o600, UID: -1, GID: -1}); err != nil {
+			return failure.Retryable("files", digest, "keep payload: %w", err)
+		}
+	}
+	a.payloads = nil
+	return nil
+}
+
+// prune removes payloads that neither the current nor the desired spec names.
+// It is tidying: what it cannot do is tried after the next update.
+func (a *Agent) prune() {
+	entries, err := a.root.List(payloadDir)
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			a.log.Warn("payloads could not be listed", "error", err)
+		}
+		return
+	}
+	if len(entries) == 0 {
+		return
+	}
+	var keep []string
+	for _, p := range []string{currentFile, desiredFile} {
+		if a.store.absent(p) {
+			continue
+		}
+		r, err := a.store.whole(p)
+		if err != nil {
+			return
+		}
+		// the plain shape is enough here, and holds for specs of other versions too
+		var names struct {
+			Files map[string]struct {
+				Payload string `json:"payload"`
+			} `json:"files"`
+		}
+		if len(r.Spec) > 0 && json.Unmarshal(r.Spec, &names) != nil {
+			return
+		}
+		for _, f := range names.Files {
+			keep = append(keep, f.Payload)
+		}
+	}
+	for _, e := range entries {
+		if slices.Contains(keep, "sha256:"+e.Name()) {
+			continue
+		}
+		if err := a.root.Remove(payloadDir + "/" + e.Name()); err != nil {
+			a.log.Warn("an unused payload could not be removed", "payload", e.Name(), "error", err)
+		}
+	}
+}
+
+func payloadsOf(spec *schema.Spec) []string {
+	var out []string
+	for _, f := range spec.Files {
+		if f != nil && f.Payload != "" {
+			out = append(out, f.Payload)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

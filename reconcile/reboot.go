@@ -1,0 +1,278 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gitopsd/gitopsd/reconcile/internal/failure"
+	"github.com/gitopsd/gitopsd/reconcile/internal/hooks"
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+const (
+	// maxBoots into a new system, or back into the old one, may go without
+	// success; then the device stays up and says so.
+	maxBoots = 3
+	// maxAsks bounds how often a reboot that does not happen is asked for.
+	maxAsks = 10
+	// rebootReportWait bounds the report before a reboot: it is a courtesy.
+	rebootReportWait = 15 * time.Second
+)
+
+// stageOS has the image booted or staged when it returns nil; rebootDue says
+// which. What else is staged goes, because the next boot would be into it.
+func (a *Agent) stageOS(ctx context.Context, image string) (rebootDue bool, err error) {
+	if a.os == nil {
+		return false, failure.Permanent("os", image, "this agent has no os driver configured")
+	}
+	booted, err := a.os.Booted(ctx)
+	if err != nil {
+		return false, failureOf("os", image, err)
+	}
+	staged, err := a.os.Staged(ctx)
+	if err != nil {
+		return false, failureOf("os", image, err)
+	}
+	switch {
+	case booted == image && (staged == "" || staged == image):
+		return false, nil
+	case booted == image:
+		return false, a.unstage(ctx, staged)
+	case staged == image:
+		return true, nil
+	}
+	if err := a.os.Stage(ctx, image); err != nil {
+		return false, failureOf("os", image, err)
+	}
+	if staged, err = a.os.Staged(ctx); err != nil {
+		return false, failureOf("os", image, err)
+	}
+	if staged != image {
+		return false, failure.Retryable("os", image, "staging ended well, but %q is staged", staged)
+	}
+	return true, nil
+}
+
+// unstage drops what is staged while the booted system is to stay.
+func (a *Agent) unstage(ctx context.Context, staged string) error {
+	if err := a.os.Undo(ctx); err != nil {
+		return failureOf("os", staged, err)
+	}
+	now, err := a.os.Staged(ctx)
+	if err != nil {
+		return failureOf("os", staged, err)
+	}
+	if now == staged {
+		return failure.Retryable("os", staged, "undoing ended well, but it is still staged")
+	}
+	return nil
+}
+
+// reboot puts on disk what the next boot must prove, and starts a reboot.
+func (a *Agent) reboot(ctx context.Context, image string, rollback bool) Result {
+	id, err := a.os.BootID()
+	if err != nil {
+		return a.rebootFailed(ctx, rollback, failureOf("os", image, err))
+	}
+	p := pending{Image: image, Rollback: rollback, Asked: a.now(), BootID: id}
+	if d := a.store.desired; d != nil {
+		p.Attempt = d.Attempt
+	}
+	if old := a.store.pending; old != nil && old.Rollback == rollback && old.Image == image {
+		p.Boots = old.Boots
+		if old.BootID == id && old.Boots == 0 {
+			p.Asked, p.Asks = old.Asked, old.Asks
+		}
+	}
+	return a.askReboot(ctx, p)
+}
+
+func (a *Agent) askReboot(ctx context.Context, p pending) Result {
+	p.Asks++
+	if err := a.store.savePending(&p); err != nil {
+		return a.stateFailed(err)
+	}
+	phase := schema.PhaseRebooting
+	if p.Rollback {
+		phase = schema.PhaseRollingBack
+	}
+	a.enter(phase, StageReboot)
+	told, cancel := context.WithTimeout(ctx, rebootReportWait)
+	a.tell(told)
+	cancel()
+	if err := a.os.Reboot(ctx); err != nil {
+		return a.rebootFailed(ctx, p.Rollback, failureOf("os", p.Image, err))
+	}
+	a.log.Info("reboot started", "image", p.Image, "rollback", p.Rollback)
+	return Result{Summary: "a reboot into " + p.Image + " was started", Rebooting: true}
+}
+
+func (a *Agent) rebootFailed(ctx context.Context, rollback bool, err error) Result {
+	if ctx.Err() != nil {
+		return a.stopped()
+	}
+	if rollback {
+		return a.incomplete(ctx, []error{err})
+	}
+	return a.fail(ctx, StageReboot, err)
+}
+
+// reboots says that the desired attempt waits for the proof of a boot.
+func (a *Agent) reboots() bool {
+	p := a.store.pending
+	return p != nil && p.Image != "" && !p.Rollback
+}
+
+// sawBoot brings the pending boot up to date with the boot id; same says that
+// no boot has happened since the reboot was asked for.
+func (a *Agent) sawBoot() (same bool, err error) {
+	p := *a.store.pending
+	id, err := a.os.BootID()
+	if err != nil {
+		return false, failureOf("os", p.Image, err)
+	}
+	if id == p.BootID {
+		return p.Boots == 0, nil
+	}
+	p.BootID, p.Boots, p.BootedAt, p.Hooked, p.Deadline = id, p.Boots+1, a.now(), false, zeroTime
+	return false, a.store.savePending(&p)
+}
+
+// overdue says that a reboot that was asked for does not happen.
+func (a *Agent) overdue() bool {
+	p := a.store.pending
+	return p.Asks >= maxAsks || a.now().Sub(p.Asked) >= a.cfg.BootTimeout
+}
+
+// afterReboot goes on with an attempt after the boot that it asked for, or
+// finds that the boot led elsewhere.
+func (a *Agent) afterReboot(ctx context.Context, r *record, spec *schema.Spec) Result {
+	if a.os == nil {
+		return a.fail(ctx, StageReboot, failure.Permanent("os", "", "this agent has no os driver configured any more"))
+	}
+	same, err := a.sawBoot()
+	if err != nil {
+		return a.stateOrFail(ctx, StageReboot, err)
+	}
+	p := *a.store.pending
+	if same {
+		if a.overdue() {
+			return a.fail(ctx, StageReboot, failure.Retryable("os", p.Image, "a reboot was started %d times and has not happened", p.Asks))
+		}
+		return a.askReboot(ctx, p)
+	}
+	if boots := a.store.attempts.of(r.Attempt).Boots + p.Boots; boots > maxBoots {
+		return a.fail(ctx, StageReboot, failure.Permanent("os", p.Image, "%d boots into it without success", boots-1))
+	}
+	left := a.cfg.BootTimeout - max(a.now().Sub(p.BootedAt), 0)
+	bounded, cancel := context.WithTimeout(ctx, max(left, time.Second))
+	defer cancel()
+	booted, err := a.os.Booted(bounded)
+	if err != nil {
+		if left > 0 && ctx.Err() == nil {
+			a.log.Warn("the booted system cannot be told yet", "error", err)
+			return Result{Exit: 1, Summary: "the booted system cannot be told yet: " + oneLine(err.Error())}
+		}
+		return a.fail(ctx, StageReboot, failure.Permanent("os", p.Image, "the booted system could not be told within %s: %w", a.cfg.BootTimeout, err))
+	}
+	if booted != p.Image {
+		return a.fail(ctx, StageReboot, failure.Permanent("os", p.Image, "the system came back as %s", booted))
+	}
+	if !p.Hooked {
+		a.enter(schema.PhaseVerifying, StageReboot)
+		if err := hooks.Run(bounded, hooks.AfterRebooting, hooks.Of(spec.Hooks, hooks.AfterRebooting), a.hookContext(r), a.warn); err != nil {
+			return a.fail(ctx, StagePostAction, bootBound(ctx, bounded, err))
+		}
+		p.Hooked = true
+		if err := a.store.savePending(&p); err != nil {
+			return a.stateFailed(err)
+		}
+	}
+	return a.carryOut(ctx, r, spec, max(left, time.Second))
+}
+
+// bootBound names boot.timeout as the cause where it was.
+func bootBound(ctx, work context.Context, err error) error {
+	if ctx.Err() == nil && errors.Is(work.Err(), context.DeadlineExceeded) {
+		return failure.Permanent("os", "", "not done within boot.timeout after the boot: %w", err)
+	}
+	return err
+}
+
+// osBack has the system that was booted before the attempt booted or next to
+// boot; due says that it takes a reboot.
+func (a *Agent) osBack(ctx context.Context) (due bool, err error) {
+	from := a.store.attempts.Work.OSFrom
+	if from == "" || a.os == nil {
+		return false, nil
+	}
+	booted, err := a.os.Booted(ctx)
+	if err != nil {
+		return false, failureOf("os", from, err)
+	}
+	staged, err := a.os.Staged(ctx)
+	if err != nil {
+		return false, failureOf("os", from, err)
+	}
+	if booted == from {
+		if staged == "" || staged == from {
+			return false, nil
+		}
+		return false, a.unstage(ctx, staged)
+	}
+	if p := a.store.pending; p != nil && p.Rollback && p.Boots >= maxBoots {
+		return false, failure.Retryable("os", from, "after %d reboots the system is still %s", p.Boots, booted)
+	}
+	if staged != from {
+		// undoing makes the old system the next one where it is still there
+		if err := a.os.Undo(ctx); err != nil {
+			a.log.Warn("undoing the staged system did not work; staging the old one", "error", err)
+		}
+		if staged, err = a.os.Staged(ctx); err != nil {
+			return false, failureOf("os", from, err)
+		}
+	}
+	if staged != from {
+		if err := a.os.Stage(ctx, from); err != nil {
+			return false, failureOf("os", from, err)
+		}
+		if staged, err = a.os.Staged(ctx); err != nil {
+			return false, failureOf("os", from, err)
+		}
+	}
+	if staged != from {
+		return false, failure.Retryable("os", from, "%q is staged instead", staged)
+	}
+	return true, nil
+}
+
+// bootedBack deals with the boot that a rollback asked for, before it goes
+// on. wait is a result to return instead.
+func (a *Agent) bootedBack(ctx context.Context) (wait *Result) {
+	p := a.store.pending
+	if p == nil || !p.Rollback || a.os == nil {
+		return nil
+	}
+	same, err := a.sawBoot()
+	if err != nil {
+		var se *stateError
+		if errors.As(err, &se) {
+			res := a.stateFailed(err)
+			return &res
+		}
+		res := a.incomplete(ctx, []error{err})
+		return &res
+	}
+	if !same {
+		return nil
+	}
+	var res Result
+	if a.overdue() {
+		res = a.incomplete(ctx, []error{fmt.Errorf("a reboot was started %d times and has not happened", p.Asks)})
+	} else {
+		res = a.askReboot(ctx, *p)
+	}
+	return &res
+}

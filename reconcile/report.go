@@ -1,0 +1,113 @@
+package reconcile
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/gitopsd/gitopsd/reconcile/internal/checks"
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+// report says what stands on disk and what the agent does right now.
+func (a *Agent) report() *schema.Report {
+	st := &a.store.attempts
+	cur := a.store.current.ref()
+	r := &schema.Report{
+		TypeMeta:          schema.TypeMeta{APIVersion: schema.APIVersion, Kind: schema.KindReport},
+		Metadata:          schema.Metadata{Name: a.cfg.Device},
+		AgentVersion:      a.cfg.AgentVersion,
+		ProtocolVersion:   ProtocolVersion,
+		Capabilities:      a.capabilities(),
+		HeartbeatInterval: schema.Duration(a.cfg.Heartbeat),
+		BootID:            a.bootID,
+		Current:           cur,
+		Generation:        st.Generation,
+		Busy:              a.live.busy != "",
+		BusyReason:        a.live.busy,
+		Hold:              a.live.hold,
+		Drift:             slices.Clone(a.drift),
+		Recalled:          a.doc.recalled,
+		Assigned:          a.doc.problem,
+	}
+	last := st.last()
+	switch d := a.store.desired; {
+	case d != nil:
+		w := st.of(d.Attempt)
+		ref := d.ref()
+		r.Desired = &ref
+		r.Attempt, r.Digest, r.Begun, r.Failures = d.Attempt, d.Digest, w.Begun, slices.Clone(w.Failures)
+		r.Phase, r.Stage, r.Reason = a.live.phase, a.live.stage, a.live.reason
+		if w.Tries > 0 && (r.Phase == "" || (w.Begun && r.Phase == schema.PhaseWaiting)) {
+			r.Phase, r.Reason = schema.PhaseDegraded, degradedReason(w)
+		}
+		if r.Phase == "" {
+			r.Phase = schema.PhasePreparing
+		}
+	case a.live.attempt != 0:
+		r.Attempt, r.Phase, r.Reason = a.live.attempt, schema.PhaseWaiting, a.live.reason
+	case st.Dropped != 0 && (last == nil || st.Dropped > last.Attempt):
+		r.Attempt, r.Phase = st.Dropped, schema.PhaseUpdated
+		r.Reason = fmt.Sprintf("attempt %d was taken back before it began", st.Dropped)
+	case last != nil:
+		r.Attempt, r.Digest, r.Begun, r.Outcome = last.Attempt, last.Digest, last.Begun, last.Outcome
+		r.Stage, r.Reason, r.Failures = last.Stage, last.Reason, slices.Clone(last.Failures)
+		r.Phase = schema.PhaseError
+		if last.Outcome == schema.OutcomeOK {
+			r.Phase = schema.PhaseUpdated
+			r.Settled = a.settled()
+		}
+	default:
+		r.Phase = schema.PhaseUpdated
+	}
+	if st.Direction == back {
+		a.reportRollback(r)
+	}
+	if r.Phase == schema.PhaseUpdated && r.Reason == "" {
+		r.Reason = a.driftReason
+	}
+	if r.Phase == schema.PhaseUpdated && r.Reason == "" && a.store.current.Unknown {
+		r.Reason = "the record of what this device runs was lost; a new assignment is awaited"
+	}
+	return r
+}
+
+// reportRollback: a device on its way back still changes itself, so how the
+// attempt ended is told only after it, or when the way back is blocked.
+func (a *Agent) reportRollback(r *schema.Report) {
+	if why := a.store.attempts.Incomplete; why != "" {
+		if r.Desired == nil || r.Phase == schema.PhaseDegraded {
+			r.Phase, r.Stage, r.Reason = schema.PhaseError, string(StageRollback), "rollback incomplete: "+why
+		}
+		return
+	}
+	r.Phase, r.Stage, r.Outcome, r.Settled = schema.PhaseRollingBack, string(StageRollback), "", false
+	if a.live.stage == string(StageReboot) {
+		r.Stage = string(StageReboot)
+	}
+}
+
+func degradedReason(w work) string {
+	if len(w.Failures) == 0 {
+		return "a retry is due"
+	}
+	return "a retry is due after " + oneLine(w.Failures[len(w.Failures)-1].Message)
+}
+
+func (a *Agent) freeDisk() int64 { return checks.Free(a.root.Dir()) }
+
+// enter says what the agent begins to do.
+func (a *Agent) enter(p schema.Phase, s Stage) {
+	if a.live.phase == p && a.live.stage == string(s) {
+		return
+	}
+	a.live.phase, a.live.stage, a.live.reason = p, string(s), ""
+	a.log.Info("phase", "phase", p, "stage", s)
+	a.changed()
+}
+
+// rest says that nothing is being done now.
+func (a *Agent) rest() {
+	a.live.phase, a.live.stage, a.live.reason, a.live.attempt = "", "", "", 0
+}
+
+func (a *Agent) changed() { a.reports.offer(a.report()) }

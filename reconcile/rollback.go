@@ -1,0 +1,151 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/gitopsd/gitopsd/reconcile/internal/hooks"
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+// rollBack is the same work with from and to exchanged: it makes the device
+// be the current spec again, continues past single errors, and tells all of
+// them. The direction is on disk before it is called. what is the failure
+// that led here.
+func (a *Agent) rollBack(ctx context.Context, what string) Result {
+	a.enter(schema.PhaseRollingBack, StageRollback)
+	if p := a.store.pending; p != nil && !p.Rollback {
+		if err := a.store.savePending(nil); err != nil {
+			return a.stateFailed(err)
+		}
+	}
+	if wait := a.bootedBack(ctx); wait != nil {
+		return *wait
+	}
+	if a.store.current.Unknown {
+		return a.incomplete(ctx, []error{errors.New("the last good spec is not known; what was applied is left in place")})
+	}
+	spec, err := a.store.currentSpec()
+	if err != nil {
+		return a.incomplete(ctx, []error{err})
+	}
+	var errs []error
+	due, err := a.osBack(ctx)
+	errs = append(errs, err)
+	changed, err := a.files.Apply(ctx, spec, a.payload, true)
+	errs = append(errs, err)
+	errs = append(errs, a.hooksBack(ctx, spec, changed, due))
+	if ctx.Err() != nil {
+		return a.stopped()
+	}
+	if due {
+		return a.reboot(ctx, a.store.attempts.Work.OSFrom, true)
+	}
+	if errors.Join(errs...) != nil {
+		return a.incomplete(ctx, errs)
+	}
+	return a.rolledBack(ctx, what)
+}
+
+// hooksBack runs the current spec's own hooks, so that what they restart runs
+// with the files that came back.
+func (a *Agent) hooksBack(ctx context.Context, spec *schema.Spec, changed []string, rebootDue bool) error {
+	if spec.Hooks == nil {
+		return nil
+	}
+	st := &a.store.attempts
+	hc := hooks.Context{
+		Root: a.root.Dir(), Device: a.cfg.Device, To: a.store.current.Version, Attempt: st.Work.Attempt,
+		Changed: append(append([]string(nil), st.Work.Changed...), changed...), RebootPending: rebootDue, RollingBack: true,
+	}
+	if d := a.store.desired; d != nil {
+		hc.From = d.Version
+	} else if l := st.last(); l != nil {
+		hc.From = l.Version
+	}
+	var errs []error
+	run := func(p hooks.Point) {
+		errs = append(errs, hooks.Run(ctx, p, hooks.Of(spec.Hooks, p), hc, a.warn))
+	}
+	if p := a.store.pending; p != nil && p.Rollback && p.Boots > 0 && !p.Hooked && !rebootDue {
+		run(hooks.AfterRebooting)
+		done := *p
+		done.Hooked = true
+		errs = append(errs, a.store.savePending(&done))
+	}
+	run(hooks.AfterUpdating)
+	if rebootDue {
+		run(hooks.BeforeRebooting)
+	}
+	return errors.Join(errs...)
+}
+
+// rolledBack ends a rollback: the device is whole and on its current spec.
+func (a *Agent) rolledBack(ctx context.Context, what string) Result {
+	att := a.store.attempts.clone()
+	att.Direction, att.Incomplete = steady, ""
+	if a.store.desired == nil {
+		att.Work = work{}
+	} else {
+		att.Work.OSFrom, att.Work.Changed, att.Work.Resumes = "", nil, 0
+	}
+	if err := a.store.saveAttempts(att); err != nil {
+		return a.stateFailed(err)
+	}
+	if err := a.store.savePending(nil); err != nil {
+		return a.stateFailed(err)
+	}
+	a.rollbackWait = 0
+	a.prune()
+	a.rest()
+	to := "back on " + a.store.current.Version
+	if a.store.current.Attempt == 0 {
+		to = "what was there before the first release is back"
+	}
+	a.log.Info("rolled back", "version", a.store.current.Version)
+	a.tell(ctx)
+	if a.store.desired != nil {
+		return Result{Exit: 1, Summary: "a retry is due: " + what + "; " + to}
+	}
+	return Result{Exit: 1, Summary: "failed: " + what + "; " + to}
+}
+
+// incomplete says that the rollback could not finish; it is tried again.
+func (a *Agent) incomplete(ctx context.Context, errs []error) Result {
+	if ctx.Err() != nil {
+		return a.stopped()
+	}
+	var all []string
+	for _, err := range errs {
+		if err != nil {
+			all = append(all, bounded(strings.ReplaceAll(err.Error(), "\n", "; ")))
+		}
+	}
+	why := bounded(strings.Join(all, "; "))
+	a.rollbackWait = min(max(2*a.rollbackWait, firstRollbackWait), lastRollbackWait)
+	a.nextRollback = a.now().Add(a.rollbackWait)
+	a.log.Error("rollback incomplete; trying again", "in", a.rollbackWait, "error", why)
+	if att := a.store.attempts.clone(); att.Incomplete != why {
+		att.Incomplete = why
+		if err := a.store.saveAttempts(att); err != nil {
+			return a.stateFailed(err)
+		}
+	}
+	a.rest()
+	a.tell(ctx)
+	return Result{Exit: 1, Summary: "rollback incomplete: " + oneLine(why)}
+}
+
+// lastFailure is what led to a rollback that an earlier start began.
+func (a *Agent) lastFailure() string {
+	st := &a.store.attempts
+	if d := a.store.desired; d != nil {
+		return fmt.Sprintf("attempt %d of %s: %s", d.Attempt, d.Version, degradedReason(st.of(d.Attempt)))
+	}
+	if l := st.last(); l != nil && l.Outcome != schema.OutcomeOK {
+		return fmt.Sprintf("attempt %d of %s: %s: %s", l.Attempt, l.Version, l.Stage, l.Reason)
+	}
+	return "an update whose record was lost"
+}

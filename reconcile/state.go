@@ -1,0 +1,143 @@
+package reconcile
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+// direction is which way the device is on; it is on disk before the first
+// change of either way.
+type direction string
+
+const (
+	steady  direction = ""
+	forward direction = "forward" // to the desired spec
+	back    direction = "back"    // to the current spec
+)
+
+// record is a spec on disk together with the assignment that brought it.
+type record struct {
+	Generation int64            `json:"generation,omitempty"`
+	Attempt    int64            `json:"attempt,omitempty"`
+	Version    string           `json:"version"`
+	Digest     string           `json:"digest,omitempty"`
+	Settle     *schema.Duration `json:"settle,omitempty"`
+	OKAt       time.Time        `json:"okAt,omitzero"`
+	// Unknown marks a current spec that was lost: what the device runs is not
+	// known, and must never be read as "nothing".
+	Unknown bool            `json:"unknown,omitempty"`
+	Spec    json.RawMessage `json:"spec,omitempty"`
+}
+
+func (r *record) ref() schema.SpecRef {
+	return schema.SpecRef{Generation: r.Generation, Attempt: r.Attempt, Version: r.Version, Digest: r.Digest}
+}
+
+// attempts is what became of assignments: attempts.json.
+type attempts struct {
+	// Generation is that of the newest document seen; an older one is ignored.
+	Generation int64 `json:"generation,omitempty"`
+	// Ended are the last attempts that ended, oldest first. Nothing at or
+	// below the highest of them is ever begun.
+	Ended []ended `json:"ended,omitempty"`
+	// Dropped is the newest attempt that was taken back before it began.
+	Dropped   int64     `json:"dropped,omitempty"`
+	Direction direction `json:"direction,omitempty"`
+	// Incomplete says what a rollback could not put back yet.
+	Incomplete string `json:"incomplete,omitempty"`
+	Work       work   `json:"work,omitzero"`
+}
+
+// keptEnded bounds attempts.json; only the highest number decides anything.
+const keptEnded = 8
+
+// ended is the mark of one attempt that has ended.
+type ended struct {
+	Attempt  int64            `json:"attempt"`
+	Version  string           `json:"version,omitempty"`
+	Digest   string           `json:"digest,omitempty"`
+	Outcome  schema.Outcome   `json:"outcome"`
+	Begun    bool             `json:"begun,omitempty"`
+	Stage    string           `json:"stage,omitempty"`
+	Reason   string           `json:"reason,omitempty"`
+	Failures []schema.Failure `json:"failures,omitempty"`
+	At       time.Time        `json:"at,omitzero"`
+}
+
+// work is what is known of the attempt in desired.json; one of another number
+// says nothing about it.
+type work struct {
+	Attempt  int64            `json:"attempt,omitempty"`
+	Tries    int              `json:"tries,omitempty"` // that failed
+	Begun    bool             `json:"begun,omitempty"` // something was changed, perhaps put back since
+	NextTry  time.Time        `json:"nextTry,omitzero"`
+	Failures []schema.Failure `json:"failures,omitempty"`
+	Resumes  int              `json:"resumes,omitempty"` // starts that found it half done
+	Boots    int              `json:"boots,omitempty"`   // into its OS, without success so far
+	OSFrom   string           `json:"osFrom,omitempty"`  // what was booted before
+	Changed  []string         `json:"changed,omitempty"` // paths, for hooks
+}
+
+// pending is what the next boot or the confirmation must prove: pending.json.
+type pending struct {
+	Attempt  int64     `json:"attempt"`
+	Image    string    `json:"image,omitempty"`    // that must be booted; "" = no reboot is due
+	Rollback bool      `json:"rollback,omitempty"` // the reboot leads back
+	BootID   string    `json:"bootID,omitempty"`   // of the boot that asked, later of the newest one seen
+	Asked    time.Time `json:"asked,omitzero"`     // for the reboot, first
+	Asks     int       `json:"asks,omitempty"`
+	Boots    int       `json:"boots,omitempty"` // seen since
+	BootedAt time.Time `json:"bootedAt,omitzero"`
+	Hooked   bool      `json:"hooked,omitempty"`  // after-reboot hooks have run in this boot
+	Deadline time.Time `json:"deadline,omitzero"` // of the confirmation, once it has begun
+}
+
+func (a *attempts) highest() int64 {
+	var n int64
+	for _, e := range a.Ended {
+		n = max(n, e.Attempt)
+	}
+	return n
+}
+
+// last is the attempt that ended with the highest number, nil if none did.
+func (a *attempts) last() *ended {
+	var l *ended
+	for i := range a.Ended {
+		if l == nil || a.Ended[i].Attempt >= l.Attempt {
+			l = &a.Ended[i]
+		}
+	}
+	return l
+}
+
+// of gives what is known of an attempt's work.
+func (a *attempts) of(attempt int64) work {
+	if a.Work.Attempt == attempt {
+		return a.Work
+	}
+	return work{Attempt: attempt}
+}
+
+func (a attempts) clone() attempts {
+	a.Ended = slices.Clone(a.Ended)
+	a.Work.Failures = slices.Clone(a.Work.Failures)
+	a.Work.Changed = slices.Clone(a.Work.Changed)
+	return a
+}
+
+// end records how an attempt ended; its work is over.
+func (a *attempts) end(e ended) {
+	a.Ended = slices.DeleteFunc(a.Ended, func(o ended) bool { return o.Attempt == e.Attempt })
+	a.Ended = append(a.Ended, e)
+	if n := len(a.Ended); n > keptEnded {
+		a.Ended = slices.Clone(a.Ended[n-keptEnded:])
+	}
+	// only the newest is reported, so only it needs its messages
+	for i := range a.Ended[:len(a.Ended)-1] {
+		a.Ended[i].Failures = nil
+	}
+}

@@ -1,0 +1,415 @@
+package reconcile
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/gitopsd/gitopsd/reconcile/internal/disk"
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+// Where state stands below the root.
+const (
+	stateDir     = "/var/lib/gitopsd"
+	installFile  = stateDir + "/install.json"
+	currentFile  = stateDir + "/current.json"
+	desiredFile  = stateDir + "/desired.json"
+	attemptsFile = stateDir + "/attempts.json"
+	pendingFile  = stateDir + "/pending.json"
+	managedFile  = stateDir + "/managed.json" // of the files controller
+	payloadDir   = stateDir + "/payload"
+	holdFile     = stateDir + "/hold"
+	lockName     = "lock"
+)
+
+// stateLimit bounds a state file in bytes: a spec with all its inline content
+// stays far below it, and reading it must not exhaust a small device.
+const stateLimit = 32 << 20
+
+var (
+	secret  = disk.Meta{Mode: 0o600, UID: -1, GID: -1} // specs may hold what only root should read
+	privDir = disk.Meta{Mode: 0o700, UID: -1, GID: -1}
+	openDir = disk.Meta{Mode: 0o755, UID: -1, GID: -1}
+)
+
+// store is the state on disk, and what of it is kept in memory: everything
+// but the specs, which are read when they are needed.
+type store struct {
+	root    *disk.Root
+	initial string
+	now     func() time.Time
+	log     *slog.Logger
+	lock    *flock.Flock
+	// stale is set when a write went wrong in the middle: the disk may say
+	// more than memory, so it is read again before anything is decided.
+	stale bool
+
+	seq      *sequence
+	attempts attempts
+	current  record  // without its spec
+	desired  *record // without its spec; nil when there is none
+	pending  *pending
+}
+
+func openStore(root *disk.Root, initial string, now func() time.Time, log *slog.Logger) (*store, error) {
+	s := &store{root: root, initial: initial, now: now, log: log}
+	if err := s.prepare(); err != nil {
+		return nil, err
+	}
+	if err := s.load(); err != nil {
+		return s, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
+// prepare makes the folder and takes the lock.
+func (s *store) prepare() error {
+	if _, err := s.root.MkdirAll(path.Dir(stateDir), openDir); err != nil {
+		return fmt.Errorf("make the state folder: %w", err)
+	}
+	if _, err := s.root.MkdirAll(stateDir, privDir); err != nil {
+		return fmt.Errorf("make the state folder: %w", err)
+	}
+	name, err := s.root.HostPath(path.Join(stateDir, lockName))
+	if err != nil {
+		return fmt.Errorf("find the lock: %w", err)
+	}
+	l := flock.New(name, flock.SetPermissions(0o600))
+	ok, err := l.TryLock()
+	if err != nil {
+		return fmt.Errorf("lock %s: %w", name, err)
+	}
+	if !ok {
+		return fmt.Errorf("%w (%s is locked)", ErrLocked, name)
+	}
+	if s.lock != nil {
+		s.lock.Unlock() // of a file that is gone
+	}
+	s.lock = l
+	return nil
+}
+
+func (s *store) close() error {
+	if s.lock == nil {
+		return nil
+	}
+	return s.lock.Unlock()
+}
+
+// verify notices state that was removed while the agent runs and reads again
+// what is left; lost says that it did.
+func (s *store) verify() (lost bool, err error) {
+	for _, p := range []string{installFile, attemptsFile, currentFile} {
+		if _, err := s.root.Lstat(p); err == nil {
+			continue
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return false, fmt.Errorf("look at %s: %w", p, err)
+		}
+		s.log.Warn("state is gone; starting over with what is left", "file", p)
+		if _, err := s.root.Lstat(path.Join(stateDir, lockName)); errors.Is(err, fs.ErrNotExist) {
+			if err := s.prepare(); err != nil {
+				return true, err
+			}
+		}
+		return true, s.load()
+	}
+	if s.stale {
+		return false, s.load()
+	}
+	return false, nil
+}
+
+// load reads everything. What is unreadable is set aside; where the
+// installation, the attempts or the current spec are lost, nothing of before
+// is acted on: the installation is a new one.
+func (s *store) load() error {
+	s.stale = false
+	for _, d := range []string{stateDir, payloadDir} {
+		if err := s.root.Sweep(d); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			s.log.Warn("temporary files could not be removed", "folder", d, "error", err)
+		}
+	}
+	var (
+		ins install
+		att attempts
+		cur record
+		des record
+		pen pending
+	)
+	okIns := s.read(installFile, &ins, func() bool { return ins.ID != "" })
+	okAtt := s.read(attemptsFile, &att, nil)
+	okCur := s.read(currentFile, &cur, func() bool { return cur.Version != "" || cur.Unknown })
+	okDes := s.read(desiredFile, &des, func() bool { return des.Attempt > 0 && len(des.Spec) > 0 })
+	okPen := s.read(pendingFile, &pen, func() bool { return pen.Image != "" || !pen.Deadline.IsZero() })
+	cur.Spec = nil
+	des.Spec = nil
+	if !okIns || !okAtt || !okCur {
+		fresh := !okIns && !okAtt && !okCur && s.absent(managedFile) && !s.setAside()
+		return s.reinstall(att, okAtt, cur, okCur, okDes, fresh)
+	}
+	s.attempts, s.current, s.desired, s.pending = att, cur, nil, nil
+	if okPen {
+		s.pending = &pen
+	}
+	if okDes && des.Attempt > att.highest() {
+		s.desired = &des
+	} else if okDes {
+		if err := s.dropDesired(); err != nil {
+			return err
+		}
+	}
+	if s.seq == nil {
+		s.seq = &sequence{root: s.root}
+	}
+	s.seq.set(ins)
+	return nil
+}
+
+// reinstall writes the state of a new installation, keeping what is known of
+// the device itself. A change that was on its way is taken back.
+func (s *store) reinstall(att attempts, okAtt bool, cur record, okCur, okDes, fresh bool) error {
+	if !okCur {
+		cur = record{Version: s.initial, Unknown: !fresh}
+	}
+	if !okAtt {
+		att = attempts{}
+		if okDes && okCur {
+			att.Direction = back // perhaps half done: nobody can tell any more
+		}
+	}
+	if att.Direction == forward {
+		att.Direction = back
+	}
+	att.Generation = 0
+	att.Work = work{OSFrom: att.Work.OSFrom, Changed: att.Work.Changed}
+	id := install{ID: newInstallID()}
+	if !fresh {
+		s.log.Warn("state was lost: this is a new installation now; it waits for an assignment of its own", "installation", id.ID)
+	}
+	if !okCur {
+		if err := s.write(currentFile, cur); err != nil {
+			return err
+		}
+	}
+	if err := s.write(attemptsFile, att); err != nil {
+		return err
+	}
+	s.attempts, s.current, s.desired, s.pending = att, cur, nil, nil
+	for _, p := range []string{desiredFile, pendingFile} {
+		if err := s.remove(p); err != nil {
+			return err
+		}
+	}
+	if err := s.write(installFile, id); err != nil {
+		return err
+	}
+	if s.seq == nil {
+		s.seq = &sequence{root: s.root}
+	}
+	s.seq.set(id)
+	return nil
+}
+
+// read fills v from a state file; one that is there and cannot be used is set
+// aside with its date.
+func (s *store) read(p string, v any, valid func() bool) bool {
+	b, err := s.root.ReadFile(p, stateLimit)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	if err == nil {
+		d := json.NewDecoder(bytes.NewReader(b))
+		if err = d.Decode(v); err == nil && valid != nil && !valid() {
+			err = errors.New("it is not complete")
+		}
+	}
+	if err == nil {
+		return true
+	}
+	s.log.Warn("a state file cannot be read and is set aside", "file", p, "error", err)
+	s.moveAside(p)
+	return false
+}
+
+const asideMark = ".unreadable-"
+
+func (s *store) moveAside(p string) {
+	name := p + asideMark + s.now().UTC().Format("20060102T150405Z")
+	for i := 2; !s.absent(name) && i < 100; i++ {
+		name = fmt.Sprintf("%s%s%s.%d", p, asideMark, s.now().UTC().Format("20060102T150405Z"), i)
+	}
+	if err := s.root.Rename(p, name); err != nil {
+		s.log.Error("an unreadable state file could not be set aside", "file", p, "error", err)
+	}
+}
+
+// setAside says whether there was state here that could not be read.
+func (s *store) setAside() bool {
+	for _, p := range []string{installFile, attemptsFile, currentFile} {
+		entries, _ := s.root.List(path.Dir(p))
+		for _, e := range entries {
+			if strings.HasPrefix(e.Name(), path.Base(p)+asideMark) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (s *store) absent(p string) bool {
+	_, err := s.root.Lstat(p)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// stateError is that the state could not be written: nothing may go on that
+// it should have recorded.
+type stateError struct{ err error }
+
+func (e *stateError) Error() string { return e.err.Error() }
+func (e *stateError) Unwrap() error { return e.err }
+
+func (s *store) write(p string, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return &stateError{fmt.Errorf("encode %s: %w", p, err)}
+	}
+	if err := s.root.WriteFile(p, append(b, '\n'), secret); err != nil {
+		s.stale = true
+		return &stateError{fmt.Errorf("write %s: %w", p, err)}
+	}
+	return nil
+}
+
+func (s *store) remove(p string) error {
+	if err := s.root.Remove(p); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		s.stale = true
+		return &stateError{fmt.Errorf("remove %s: %w", p, err)}
+	}
+	return nil
+}
+
+// saveAttempts writes first and remembers then, so that memory never says
+// more than the disk.
+func (s *store) saveAttempts(a attempts) error {
+	if err := s.write(attemptsFile, a); err != nil {
+		return err
+	}
+	s.attempts = a
+	return nil
+}
+
+func (s *store) saveDesired(r record) error {
+	if err := s.write(desiredFile, r); err != nil {
+		return err
+	}
+	r.Spec = nil
+	s.desired = &r
+	return nil
+}
+
+func (s *store) dropDesired() error {
+	if err := s.remove(desiredFile); err != nil {
+		return err
+	}
+	s.desired = nil
+	return nil
+}
+
+func (s *store) saveCurrent(r record) error {
+	if err := s.write(currentFile, r); err != nil {
+		return err
+	}
+	r.Spec = nil
+	s.current = r
+	return nil
+}
+
+func (s *store) savePending(p *pending) error {
+	if p == nil {
+		if s.pending == nil {
+			return nil
+		}
+		if err := s.remove(pendingFile); err != nil {
+			return err
+		}
+		s.pending = nil
+		return nil
+	}
+	if err := s.write(pendingFile, p); err != nil {
+		return err
+	}
+	c := *p
+	s.pending = &c
+	return nil
+}
+
+// whole reads a record with its spec.
+func (s *store) whole(p string) (record, error) {
+	var r record
+	b, err := s.root.ReadFile(p, stateLimit)
+	if err == nil {
+		err = json.Unmarshal(b, &r)
+	}
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			s.moveAside(p)
+		}
+		return r, fmt.Errorf("read %s: %w", p, err)
+	}
+	return r, nil
+}
+
+// tree is the spec of a record as it was assigned.
+func (r *record) tree() (map[string]any, error) {
+	if len(r.Spec) == 0 {
+		return nil, nil
+	}
+	var t map[string]any
+	if err := json.Unmarshal(r.Spec, &t); err != nil {
+		return nil, fmt.Errorf("decode the spec of %s: %w", r.Version, err)
+	}
+	return t, nil
+}
+
+func (r *record) spec() (*schema.Spec, error) {
+	t, err := r.tree()
+	if err != nil {
+		return nil, err
+	}
+	if t == nil {
+		return &schema.Spec{}, nil
+	}
+	sp, err := schema.DecodeSpec(t)
+	if err != nil {
+		return nil, fmt.Errorf("decode the spec of %s: %w", r.Version, err)
+	}
+	return sp, nil
+}
+
+// currentSpec is what the device should be when nothing is on its way; empty
+// before the first release.
+func (s *store) currentSpec() (*schema.Spec, error) {
+	r, err := s.whole(currentFile)
+	if err != nil {
+		return nil, err
+	}
+	return r.spec()
+}
+
+func (s *store) desiredRecord() (record, *schema.Spec, error) {
+	r, err := s.whole(desiredFile)
+	if err != nil {
+		return r, nil, err
+	}
+	sp, err := r.spec()
+	return r, sp, err
+}
