@@ -113,3 +113,7 @@ func pointerOf(root, want *yaml.Node) string {
 	p, _ := find(root, "")
 	return p
 }
+
+func isBlock(n *yaml.Node) bool {
+	return n.Kind == yaml.ScalarNode && n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0
+}

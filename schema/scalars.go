@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -112,4 +113,30 @@ func (c Confirm) MarshalJSON() ([]byte, error) {
 	}
 	type plain Confirm
 	return json.Marshal(plain(c))
+}
+
+// quantitySuffixes are the units of a number of bytes; longer ones first.
+var quantitySuffixes = []struct {
+	suffix string
+	factor int64
+}{{"Ki", 1 << 10}, {"Mi", 1 << 20}, {"Gi", 1 << 30}, {"k", 1e3}, {"M", 1e6}, {"G", 1e9}, {"", 1}}
+
+// ParseQuantity reads a number of bytes such as "500Mi"; the suffixes are k, M
+// and G (powers of 1,000) and Ki, Mi and Gi (powers of 1,024).
+func ParseQuantity(s string) (int64, error) {
+	for _, unit := range quantitySuffixes {
+		digits, ok := strings.CutSuffix(s, unit.suffix)
+		if !ok {
+			continue
+		}
+		n, err := strconv.ParseInt(digits, 10, 64)
+		if err != nil || n < 0 {
+			break
+		}
+		if n > math.MaxInt64/unit.factor {
+			return 0, fmt.Errorf("the size %q is too large", s)
+		}
+		return n * unit.factor, nil
+	}
+	return 0, fmt.Errorf("a number of bytes such as \"500Mi\" is wanted, not %q", s)
 }

@@ -1,0 +1,151 @@
+package schema
+
+import (
+	"fmt"
+	"path"
+	"sort"
+)
+
+// policyUse is what a policy is in charge of.
+type policyUse struct {
+	count    int // devices
+	releases int // of them, those that need a release
+}
+
+// checkPolicies looks at what policies select, and at where they point.
+func (p *pass) checkPolicies() {
+	uses := map[*file]*policyUse{}
+	for _, f := range p.policies {
+		uses[f] = &policyUse{}
+	}
+	type pair struct{ first, second *file }
+	overlaps := map[pair]*spreadFinding{}
+	for _, f := range p.devices {
+		s := p.states[f.path]
+		for i, pol := range s.policies {
+			u := uses[pol]
+			u.count++
+			if s.member.Device.Spec.Release != ReleaseNone {
+				u.releases++
+			}
+			if i == 0 {
+				continue
+			}
+			o := overlaps[pair{s.policies[0], pol}]
+			if o == nil {
+				o = &spreadFinding{}
+				overlaps[pair{s.policies[0], pol}] = o
+			}
+			if o.count++; len(o.devices) < maxNamed {
+				o.devices = append(o.devices, s.member.ID)
+			}
+		}
+	}
+	for both, o := range overlaps {
+		p.find(both.second, finding{pointer: "/spec/selector", rule: ruleOverlap,
+			msg:  fmt.Sprintf("the policies %s and %s both select %s", both.first.place.name, both.second.place.name, named(o.devices, o.count)),
+			hint: "a device belongs to one policy; narrow one of the selectors"})
+	}
+	for _, f := range p.policies {
+		if f.content.policy != nil && !f.broken {
+			p.checkTarget(f, uses[f])
+			p.checkLimits(f, uses[f].count)
+		}
+	}
+}
+
+func (p *pass) checkTarget(f *file, use *policyUse) {
+	pol := f.policy()
+	if use.count == 0 {
+		p.warnAt(f, "/spec/selector", ruleNoDevice, "the policy selects no device", "")
+	}
+	line, target := releaseLine(pol), pol.Spec.TargetVersion
+	known := p.lines[line]
+	switch {
+	case known == nil && pol.Spec.ReleaseLine != "":
+		p.find(f, finding{pointer: "/spec/releaseLine", rule: ruleLine, msg: fmt.Sprintf("there is no folder releases/%s/ with releases", clip(line)), hint: p.lineHint(line)})
+		return
+	case use.count > 0 && use.releases == 0:
+		return
+	case target == "":
+		p.checkOwnVersion(f, line, use)
+	case !isVersion(target): // reported with the document
+	case known == nil:
+		p.find(f, finding{pointer: "/spec/targetVersion", rule: ruleLine, msg: fmt.Sprintf("there is no folder releases/%s/ with releases", clip(line)), hint: p.lineHint(line)})
+	case known[target] == nil:
+		p.find(f, finding{pointer: "/spec/targetVersion", rule: ruleTarget, msg: fmt.Sprintf("there is no release %s in releases/%s/", target, line), hint: releaseHint(target, p.versions(line))})
+	}
+}
+
+func (p *pass) lineHint(line string) string {
+	var names []string
+	for l := range p.lines {
+		names = append(names, l)
+	}
+	sort.Strings(names)
+	if near := nearest(line, names); near != "" {
+		return fmt.Sprintf("did you mean %s?", near)
+	}
+	return "name the folder with releaseLine"
+}
+
+// checkOwnVersion only warns: whether it is a problem depends on the program
+// that looks, and not on the repository alone.
+func (p *pass) checkOwnVersion(f *file, line string, use *policyUse) {
+	own := p.loader.OwnVersion
+	if use.count == 0 || isVersion(own) && p.lines[line][own] != nil {
+		return
+	}
+	msg := fmt.Sprintf("the policy names no target, and the own build %s is no version", quote(own))
+	if isVersion(own) {
+		msg = fmt.Sprintf("the policy names no target, and there is no release %s in releases/%s/ for the own build", own, clip(line))
+	}
+	p.warnAt(f, "/spec", ruleOwnVersion, msg, "set targetVersion")
+}
+
+func (p *pass) checkLimits(f *file, devices int) {
+	s := &f.content.policy.Spec
+	if m := s.MinAvailable; m != nil && !m.Percent && m.Value >= devices && devices > 1 {
+		p.warnAt(f, "/spec/minAvailable", ruleLimit, fmt.Sprintf("%d of %d devices can never stay available while one moves; %d is what holds", m.Value, devices, devices-1), "")
+	}
+	if l := s.FailureLimit; l != nil && !l.Percent && l.Value >= devices && devices > 0 {
+		p.warnAt(f, "/spec/failureLimit", ruleLimit, fmt.Sprintf("with %d devices the policy would never halt, whatever fails", devices), "a small count, such as 1, stops a bad release early")
+	}
+}
+
+// What hosting services recommend at most, as counts.
+const (
+	largeFolder = 1000
+	largeFleet  = 5000
+)
+
+// warnings looks at the shape of the repository and at lonely devices.
+func (p *pass) warnings() {
+	for _, f := range p.devices {
+		s := p.states[f.path]
+		if len(s.policies) == 0 && !f.broken {
+			p.problem(Problem{File: f.path, Rule: ruleNoPolicy, Severity: SeverityWarning, Pointer: "/metadata/labels",
+				Message: fmt.Sprintf("no policy selects the device %s", s.member.ID), Hint: "it keeps what it runs until one does"})
+		}
+	}
+	if n := len(p.devices); n > largeFleet {
+		p.problem(Problem{File: dirDevices, Rule: ruleBigFleet, Severity: SeverityWarning,
+			Message: fmt.Sprintf("%d devices in one repository; hosting services recommend at most %d files that change often", n, largeFleet), Hint: "split the fleet, by site or by customer"})
+	}
+	children := map[string]int{}
+	for i := range p.entries {
+		for dir := path.Dir(p.entries[i].Path); ; dir = path.Dir(dir) {
+			children[dir]++
+			// A folder is one entry of its parent, whatever it holds.
+			if children[dir] > 1 || dir == "." || dir == "/" {
+				break
+			}
+		}
+	}
+	for dir, n := range children {
+		if n > largeFolder {
+			p.problem(Problem{File: clip(dir), Rule: ruleBigFolder, Severity: SeverityWarning,
+				Message: fmt.Sprintf("the folder has %d entries; hosting services recommend at most %d", n, largeFolder), Hint: "divide it into folders"})
+		}
+	}
+}

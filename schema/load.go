@@ -1,0 +1,308 @@
+package schema
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"sort"
+	"strings"
+)
+
+// Loader turns revisions into fleets and remembers by content id what it has
+// parsed and rendered, so that a later Load costs what changed. It is not safe
+// for concurrent use; the fleets that it gives are.
+type Loader struct {
+	// OwnVersion is the version that an empty targetVersion means.
+	OwnVersion string
+
+	contents  map[contentKey]*content
+	files     map[string]*file // by path
+	payloads  map[string]*payload
+	templates map[string]*compiled1
+	groups    map[string]*group
+	states    map[string]*deviceState // by path
+	shared    [sha256.Size]byte       // over all that is not a device's own
+}
+
+// contentKey: the same bytes say different things as different kinds.
+type contentKey struct {
+	id   string
+	kind Kind
+}
+
+// Load reads, checks and renders one revision. The error is for a source that
+// cannot be read; wrong content is in the fleet's Problems.
+func (l *Loader) Load(src Source) (*Fleet, error) {
+	entries, err := src.Entries()
+	if err != nil {
+		return nil, fmt.Errorf("list the fleet repository: %w", err)
+	}
+	p := &pass{loader: l, src: src, entries: entries, table: make(map[string]*Entry, len(entries)),
+		contents: map[contentKey]*content{}, files: make(map[string]*file, len(entries)), payloads: map[string]*payload{},
+		groups: map[string]*group{}, states: make(map[string]*deviceState, len(entries)),
+		lines: map[string]map[string]*file{}, unusable: map[*file]bool{}, keys: map[*file]string{},
+		spread: map[findingKey]*spreadFinding{}, documents: map[*file]*document{}, interned: map[string][]byte{}}
+	for i := range entries {
+		p.table[entries[i].Path] = &entries[i]
+	}
+	if err := p.readFiles(); err != nil {
+		return nil, err
+	}
+	p.checkIDs()
+	if err := p.checkSources(); err != nil {
+		return nil, err
+	}
+	p.sharedKey()
+	if err := p.members(); err != nil {
+		return nil, err
+	}
+	p.checkPolicies()
+	p.rollouts()
+	p.warnings()
+	fleet := p.fleet()
+	l.contents, l.files, l.payloads, l.groups, l.states, l.shared =
+		p.contents, p.files, p.payloads, p.groups, p.states, p.shared
+	if len(l.templates) > maxTemplatesKept {
+		l.templates = nil
+	}
+	return fleet, nil
+}
+
+// maxTemplatesKept bounds the compiled templates that outlive a Load; a fleet
+// has a few for each release.
+const maxTemplatesKept = 10_000
+
+// pass is one Load.
+type pass struct {
+	loader  *Loader
+	src     Source
+	entries []Entry
+	table   map[string]*Entry
+
+	contents map[contentKey]*content
+	files    map[string]*file
+	payloads map[string]*payload
+	groups   map[string]*group
+	states   map[string]*deviceState
+	shared   [sha256.Size]byte
+
+	policies []*file // sorted by path, and so by name
+	overlays []*file
+	devices  []*file
+	releases []*file
+	lines    map[string]map[string]*file // releases by line and version
+
+	unusable  map[*file]bool   // documents that name a source that is not there
+	keys      map[*file]string // of documents, with the ids of their sources
+	interned  map[string][]byte
+	rendered  int64         // bytes that templates rendered to, each content once
+	unread    []placedEntry // what is no document, where only documents belong
+	problems  []Problem
+	spread    map[findingKey]*spreadFinding
+	documents map[*file]*document // of files that a problem needed a position of
+}
+
+type placedEntry struct {
+	path  string
+	place placed
+}
+
+func (p *pass) problem(prob Problem) { p.problems = append(p.problems, prob) }
+
+func (p *pass) fileProblem(path, rule, msg, hint string) {
+	p.problem(Problem{File: path, Rule: rule, Severity: SeverityError, Message: msg, Hint: hint})
+}
+
+// readFiles finds the documents and reads those that changed.
+func (p *pass) readFiles() error {
+	for i := range p.entries {
+		e := &p.entries[i]
+		if known, ok := p.loader.files[e.Path]; ok && e.ID != "" && known.id == e.ID && isRegular(e.Mode) {
+			p.keep(known)
+			continue
+		}
+		where := place(e.Path)
+		switch {
+		case where.kind == "" && where.rule == "":
+			continue
+		case where.rule == rulePath:
+			p.fileProblem(clip(e.Path), where.rule, where.msg, where.hint)
+			continue
+		case where.rule != "":
+			p.unread = append(p.unread, placedEntry{e.Path, where})
+			continue
+		case !isRegular(e.Mode):
+			p.fileProblem(e.Path, ruleNotRegular, fmt.Sprintf("a document must be a file, not %s", modeWord(e.Mode)), "put the document itself here")
+			continue
+		}
+		c, err := p.read(e, where.kind)
+		if err != nil {
+			return err
+		}
+		p.keep(newFile(e.Path, e.ID, where, c))
+	}
+	// A folder of devices that is a symlink would hide them all.
+	for i := range p.entries {
+		e := &p.entries[i]
+		top, _, _ := strings.Cut(e.Path, "/")
+		if !isRegular(e.Mode) && isFleetFolder(top) && top != dirPayloads && place(e.Path).kind == "" && !strings.Contains(e.Path, "/"+dirPayloads+"/") {
+			p.fileProblem(e.Path, ruleNotRegular, fmt.Sprintf("%s is not followed", modeWord(e.Mode)), "put the files themselves here")
+		}
+	}
+	return nil
+}
+
+func isRegular(m EntryMode) bool { return m == ModeRegular || m == ModeExecutable }
+
+func modeWord(m EntryMode) string {
+	if m == ModeSubmodule {
+		return "a submodule"
+	}
+	return "a symlink"
+}
+
+func (p *pass) read(e *Entry, kind Kind) (*content, error) {
+	key := contentKey{e.ID, kind}
+	if e.ID != "" {
+		for _, known := range []map[contentKey]*content{p.contents, p.loader.contents} {
+			if c, ok := known[key]; ok {
+				return c, nil
+			}
+		}
+	}
+	data, err := p.src.Read(*e, maxDocument)
+	if errors.Is(err, ErrTooLarge) {
+		return &content{kind: kind, broken: true, problems: []Problem{{Line: 1, Rule: ruleTooLarge, Severity: SeverityError,
+			Message: fmt.Sprintf("the document has more than the %d bytes that are read", maxDocument),
+			Hint:    "put large content into a file of its own and name it as source"}}}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", clip(e.Path), err)
+	}
+	return newContent(kind, data), nil
+}
+
+// keep takes a file into this revision.
+func (p *pass) keep(f *file) {
+	p.files[f.path] = f
+	if f.id != "" {
+		p.contents[contentKey{f.id, f.place.kind}] = f.content
+	}
+	p.problems = append(p.problems, f.problems...)
+	switch f.place.kind {
+	case KindPolicy:
+		p.policies = append(p.policies, f)
+	case KindOverlay:
+		p.overlays = append(p.overlays, f)
+	case KindDevice:
+		p.devices = append(p.devices, f)
+	case KindRelease:
+		p.releases = append(p.releases, f)
+		line := p.lines[f.place.line]
+		if line == nil {
+			line = map[string]*file{}
+			p.lines[f.place.line] = line
+		}
+		if other, taken := line[f.place.name]; taken {
+			p.fileProblem(f.path, ruleDuplicateID, fmt.Sprintf("the release %s of %s is in %s too", f.place.name, f.place.line, other.path), "keep one of the two")
+			return
+		}
+		line[f.place.name] = f
+	}
+}
+
+// checkIDs looks for two documents that answer to one name, also where only
+// the case differs: a folder of a Mac or of Windows holds only one of them.
+func (p *pass) checkIDs() {
+	seen := make(map[string]*file, len(p.devices))
+	for _, f := range p.devices {
+		key := strings.ToLower(f.place.name)
+		other, taken := seen[key]
+		switch {
+		case !taken:
+			seen[key] = f
+		case other.place.name == f.place.name:
+			p.fileProblem(f.path, ruleDuplicateID, fmt.Sprintf("the device %s is in %s too", quote(f.place.name), other.path), "an id is unique in the whole repository")
+		default:
+			p.fileProblem(f.path, ruleDuplicateID, fmt.Sprintf("the device %s differs only by case from %s", quote(f.place.name), other.path), "an id is lower case")
+		}
+	}
+	paths := map[string]string{}
+	for _, group := range [][]*file{p.policies, p.releases, p.overlays} {
+		for _, f := range group {
+			key := strings.ToLower(f.path)
+			if other, taken := paths[key]; taken {
+				p.fileProblem(f.path, ruleDuplicateID, fmt.Sprintf("the path differs only by case from %s", other), "rename one of them")
+			}
+			paths[key] = f.path
+		}
+	}
+}
+
+// sharedKey hashes all that more than one device depends on. While it stays
+// the same, a device that did not change needs no second look.
+func (p *pass) sharedKey() {
+	h := sha256.New()
+	io.WriteString(h, p.loader.OwnVersion)
+	for _, group := range [][]*file{p.policies, p.releases, p.overlays} {
+		for _, f := range group {
+			io.WriteString(h, "\x00"+p.key(f))
+		}
+	}
+	h.Sum(p.shared[:0])
+}
+
+// key says in one string what a document is in this revision: its path, its
+// content and the contents of its sources.
+func (p *pass) key(f *file) string {
+	if len(f.sources) == 0 && f.id != "" {
+		return f.path + "\x00" + f.id
+	}
+	if key, ok := p.keys[f]; ok {
+		return key
+	}
+	var b strings.Builder
+	b.WriteString(f.path + "\x00" + f.id)
+	if f.id == "" { // without content ids nothing is taken for unchanged
+		fmt.Fprintf(&b, "%p", f)
+	}
+	for _, s := range f.sources {
+		b.WriteString("\x00" + s.path)
+		if e := p.table[s.path]; e != nil {
+			fmt.Fprintf(&b, "\x00%s\x00%d", e.ID, e.Mode)
+		}
+	}
+	p.keys[f] = b.String()
+	return p.keys[f]
+}
+
+// fleet puts together what was found.
+func (p *pass) fleet() *Fleet {
+	f := &Fleet{Files: len(p.files), states: make(map[*Member]*deviceState, len(p.devices))}
+	for _, file := range p.policies {
+		if file.content.policy != nil {
+			f.Policies = append(f.Policies, file.policy())
+		}
+	}
+	sort.Slice(f.Policies, func(i, j int) bool { return f.Policies[i].Metadata.Name < f.Policies[j].Metadata.Name })
+	for _, file := range p.devices {
+		if s := p.states[file.path]; s != nil {
+			f.Devices = append(f.Devices, s.member)
+			f.states[s.member] = s
+			for _, found := range s.findings {
+				p.collect(found, s.member.ID)
+			}
+		}
+	}
+	p.problems = append(p.problems, p.spreadProblems()...)
+	for _, u := range p.unread {
+		if !p.isSource(u.path) {
+			prob := Problem{File: u.path, Rule: u.place.rule, Severity: SeverityError, Message: u.place.msg, Hint: u.place.hint}
+			p.problem(prob)
+		}
+	}
+	sortProblems(p.problems)
+	f.Problems = p.problems
+	return f
+}

@@ -1,0 +1,230 @@
+package schema
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+)
+
+// deviceState is what is remembered of one device between two revisions. It
+// does not change once the Load that made it is done.
+type deviceState struct {
+	file     *file
+	key      string
+	policies []*file // all that select it
+	group    *group
+	member   *Member
+	findings []findingKey
+	bytes    int64
+}
+
+// layers are the documents that its spec is merged from, the last one first.
+func (s *deviceState) layers() []*file {
+	layers := []*file{s.file}
+	if s.group == nil {
+		return layers
+	}
+	for i := len(s.group.overlays) - 1; i >= 0; i-- {
+		layers = append(layers, s.group.overlays[i])
+	}
+	if s.group.release != nil {
+		layers = append(layers, s.group.release)
+	}
+	return layers
+}
+
+// members works out every device, or takes it over from the last revision.
+func (p *pass) members() error {
+	sort.SliceStable(p.overlays, func(i, j int) bool { return overlayOrder(p.overlays[i]) < overlayOrder(p.overlays[j]) })
+	same := p.shared == p.loader.shared
+	for _, f := range p.devices {
+		old := p.loader.states[f.path]
+		if old != nil && same && old.file == f && old.key == p.key(f) {
+			p.states[f.path] = old
+			p.rendered += old.bytes
+			if old.group != nil {
+				p.groups[old.group.key] = old.group
+			}
+			continue
+		}
+		if err := p.state(f, old); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func overlayOrder(f *file) int {
+	if f.content.overlay == nil {
+		return 0
+	}
+	return f.content.overlay.Spec.Order
+}
+
+func (p *pass) state(f *file, old *deviceState) error {
+	device := f.content.device
+	if device == nil { // no readable YAML: it stands for a device all the same
+		device = &Device{Metadata: Metadata{Name: f.place.name}}
+	}
+	s := &deviceState{file: f, key: p.key(f), member: &Member{ID: f.place.name, Path: f.path, Device: device, Pinned: device.Spec.Pin != ""}}
+	p.states[f.path] = s
+	for _, pol := range p.policies {
+		if pol.content.policy != nil && pol.content.policy.Spec.Selector.Matches(device.Metadata.Labels) {
+			s.policies = append(s.policies, pol)
+		}
+	}
+	m := s.member
+	release := p.aim(s)
+	if m.NoTarget != "" {
+		return nil
+	}
+	s.group = p.groupOf(release, device)
+	if !p.usable(f) || s.group.broken || hasErrors1(s.findings) {
+		s.findings = append(s.findings, s.group.conflicts...)
+		return nil
+	}
+	s.findings = append(s.findings, s.group.conflicts...)
+	if old != nil && old.group == s.group && old.file == f && old.key == s.key && old.member.Rendered != nil {
+		m.Rendered, s.bytes = old.member.Rendered, old.bytes
+		p.rendered += old.bytes
+		return nil
+	}
+	if len(s.group.conflicts) > 0 {
+		return nil
+	}
+	return p.render(s)
+}
+
+func hasErrors1(found []findingKey) bool {
+	for i := range found {
+		if !found[i].warning {
+			return true
+		}
+	}
+	return false
+}
+
+// aim sets where a device should go, and gives the release of that version.
+func (p *pass) aim(s *deviceState) *file {
+	m, spec := s.member, &s.member.Device.Spec
+	switch len(s.policies) {
+	case 0:
+		m.NoTarget = "no policy selects it"
+		return nil
+	case 1:
+	default:
+		var names []string
+		for _, f := range s.policies {
+			names = append(names, f.place.name)
+		}
+		m.NoTarget = "more than one policy selects it: " + clip(strings.Join(names, ", "))
+		return nil
+	}
+	pol := s.policies[0].policy()
+	m.Policy = pol.Metadata.Name
+	m.Line = releaseLine(pol)
+	switch {
+	case s.file.broken:
+		m.NoTarget = "its file has problems"
+		return nil
+	case s.policies[0].broken:
+		m.NoTarget = fmt.Sprintf("the file of policy %s has problems", m.Policy)
+		return nil
+	}
+	m.Version = pol.Spec.TargetVersion
+	if m.Version == "" {
+		m.Version = p.loader.OwnVersion
+	}
+	if m.Pinned {
+		m.Version = spec.Pin
+	}
+	if !isVersion(m.Version) {
+		m.NoTarget = fmt.Sprintf("policy %s names no target, and the own build %s is no version", m.Policy, quote(m.Version))
+		m.Version = ""
+		return nil
+	}
+	if spec.Release == ReleaseNone {
+		return nil
+	}
+	release := p.lines[m.Line][m.Version]
+	if release == nil {
+		m.NoTarget = fmt.Sprintf("there is no release %s/%s", m.Line, m.Version)
+		if m.Pinned && p.lines[m.Line] != nil {
+			s.findings = append(s.findings, p.located(s.file, finding{pointer: "/spec/pin", rule: rulePin,
+				msg: fmt.Sprintf("there is no release %s in releases/%s/", m.Version, m.Line), hint: releaseHint(m.Version, p.versions(m.Line))}))
+		}
+	}
+	return release
+}
+
+func releaseLine(pol *Policy) string {
+	if pol.Spec.ReleaseLine != "" {
+		return pol.Spec.ReleaseLine
+	}
+	return pol.Metadata.Name
+}
+
+func (p *pass) versions(line string) []string {
+	var names []string
+	for v := range p.lines[line] {
+		names = append(names, v)
+	}
+	sort.Strings(names)
+	return names
+}
+
+// group is what the devices with one release and the same overlays share.
+type group struct {
+	key       string
+	release   *file
+	overlays  []*file // by order, then path
+	base      map[string]any
+	vars      map[string]string
+	broken    bool
+	conflicts []findingKey
+	static    map[uintptr]staticFile // files of base that no device's values change, by the identity of their map
+	varies    bool                   // base has templates
+	plain     *Rendered              // for devices that add nothing, where base has no templates
+}
+
+func (p *pass) groupOf(release *file, device *Device) *group {
+	var overlays []*file
+	key := "none"
+	if release != nil {
+		key = p.key(release)
+		for _, o := range p.overlays {
+			if o.content.overlay != nil && o.content.overlay.Spec.Selector.Matches(device.Metadata.Labels) {
+				overlays = append(overlays, o)
+				key += "\x01" + p.key(o)
+			}
+		}
+	}
+	if g, ok := p.groups[key]; ok {
+		return g
+	}
+	if g, ok := p.loader.groups[key]; ok {
+		p.groups[key] = g
+		return g
+	}
+	g := &group{key: key, release: release, overlays: overlays, vars: map[string]string{}}
+	p.groups[key] = g
+	g.base = map[string]any{}
+	if release != nil {
+		g.base = mergePatch(nil, release.desired)
+		g.broken = !p.usable(release)
+	}
+	for _, o := range overlays {
+		if !p.usable(o) {
+			g.broken = true
+			continue
+		}
+		g.base = mergeSpec(g.base, o.desired)
+		for k, v := range o.content.overlay.Spec.Vars {
+			g.vars[k] = v
+		}
+	}
+	if !g.broken {
+		p.checkConflicts(g)
+	}
+	return g
+}

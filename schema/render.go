@@ -1,0 +1,268 @@
+package schema
+
+import (
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"reflect"
+	"strings"
+)
+
+// maxRendered bounds what all templates of a fleet render to, in bytes, each
+// content counted once: it stays in memory.
+const maxRendered = 512 << 20
+
+// staticFile is a file of a spec as assigned, with its payload.
+type staticFile struct {
+	entry   map[string]any
+	digest  string // "" = its content is in the entry
+	payload Payload
+}
+
+// render merges and renders one device; what goes wrong is in its findings.
+func (p *pass) render(s *deviceState) error {
+	g := s.group
+	if g.static == nil {
+		if err := p.prepare(g); err != nil {
+			return err
+		}
+	}
+	adds := len(s.file.desired) > 0
+	if !adds && g.plain != nil {
+		s.member.Rendered = g.plain
+		return nil
+	}
+	spec := g.base
+	if adds {
+		spec = mergeSpec(spec, s.file.desired)
+	}
+	for _, found := range completeFindings(spec, "") {
+		s.findings = append(s.findings, p.attribute(s, found))
+	}
+	if hasErrors1(s.findings) {
+		return nil
+	}
+	device := s.member.Device
+	vars := g.vars
+	if len(device.Spec.Vars) > 0 {
+		vars = maps.Clone(g.vars)
+		maps.Copy(vars, device.Spec.Vars)
+	}
+	r := &rendering{pass: p, state: s, data: newTemplateData(s.member.ID, device.Metadata.Labels, vars), payloads: map[string]Payload{}}
+	out, err := r.spec(spec)
+	if err != nil || hasErrors1(s.findings) {
+		return err
+	}
+	digest, err := Digest(out)
+	if err != nil {
+		return fmt.Errorf("device %s: %w", s.member.ID, err)
+	}
+	s.member.Rendered = &Rendered{Spec: out, Digest: digest, Payloads: r.payloads, Needs: Needs(out)}
+	if !adds && !g.varies {
+		g.plain = s.member.Rendered
+	}
+	return nil
+}
+
+// prepare renders once what is the same for all devices of a group.
+func (p *pass) prepare(g *group) error {
+	g.static = map[uintptr]staticFile{}
+	if os, _ := g.base["os"].(map[string]any); os != nil {
+		image, _ := os["image"].(string)
+		g.varies = strings.Contains(image, "{{")
+	}
+	files, _ := g.base["files"].(map[string]any)
+	for _, v := range files {
+		file, _ := v.(map[string]any)
+		if file["template"] == true {
+			g.varies = true
+			continue
+		}
+		static, err := p.staticFile(file)
+		if err != nil {
+			return err
+		}
+		g.static[identity(file)] = static
+	}
+	return nil
+}
+
+func identity(m map[string]any) uintptr { return reflect.ValueOf(m).Pointer() }
+
+func (p *pass) staticFile(file map[string]any) (staticFile, error) {
+	out := staticFile{entry: file}
+	source, _ := file["source"].(string)
+	if _, has := file["template"]; has || source != "" {
+		out.entry = maps.Clone(file)
+		delete(out.entry, "template")
+		delete(out.entry, "source")
+	}
+	if source == "" {
+		return out, nil
+	}
+	pl, err := p.payloadOf(source, false)
+	if err != nil {
+		return out, err
+	}
+	out.digest, out.payload = pl.digest, Payload{ID: pl.id, Size: pl.size}
+	if pl.id == "" {
+		// A source without content ids: the bytes have to travel along.
+		if out.payload.Data, err = p.src.Read(*p.table[source], maxPayload); err != nil {
+			return out, fmt.Errorf("read %s: %w", clip(source), err)
+		}
+	}
+	out.entry["payload"] = pl.digest
+	return out, nil
+}
+
+// rendering is the work on one device.
+type rendering struct {
+	pass     *pass
+	state    *deviceState
+	data     templateData
+	payloads map[string]Payload
+}
+
+func (r *rendering) spec(spec map[string]any) (map[string]any, error) {
+	out := maps.Clone(spec)
+	if os, _ := spec["os"].(map[string]any); os != nil {
+		if image, _ := os["image"].(string); strings.Contains(image, "{{") {
+			os = maps.Clone(os)
+			os["image"] = r.text(image, "/os/image", "")
+			out["os"] = os
+		}
+	}
+	files, _ := spec["files"].(map[string]any)
+	if len(files) == 0 {
+		return compactSpec(out), nil
+	}
+	rendered := make(map[string]any, len(files))
+	for path, v := range files {
+		file, _ := v.(map[string]any)
+		entry, err := r.file(path, file)
+		if err != nil {
+			return nil, err
+		}
+		rendered[path] = entry
+	}
+	out["files"] = rendered
+	return compactSpec(out), nil
+}
+
+func (r *rendering) file(path string, file map[string]any) (map[string]any, error) {
+	if file["template"] != true {
+		static, ok := r.state.group.static[identity(file)]
+		if !ok {
+			var err error
+			if static, err = r.pass.staticFile(file); err != nil {
+				return nil, err
+			}
+		}
+		if static.digest != "" {
+			r.payloads[static.digest] = static.payload
+		}
+		return static.entry, nil
+	}
+	entry := maps.Clone(file)
+	delete(entry, "template")
+	at := "/files/" + escapePointer(path)
+	switch {
+	case file["content"] != nil:
+		text, _ := file["content"].(string)
+		entry["content"] = r.text(text, at+"/content", "")
+	case file["contentBase64"] != nil:
+		encoded, _ := file["contentBase64"].(string)
+		data, err := decodeBase64(encoded)
+		if err != nil {
+			break // reported where it is written
+		}
+		entry["contentBase64"] = base64.StdEncoding.EncodeToString([]byte(r.text(string(data), at+"/contentBase64", "binary")))
+	default:
+		source, _ := file["source"].(string)
+		delete(entry, "source")
+		return entry, r.templateSource(entry, source)
+	}
+	return entry, nil
+}
+
+// text renders a template that stands in a document.
+func (r *rendering) text(text, pointer, binary string) string {
+	tmpl, terr := r.pass.template(text, int64(len(text)))
+	if terr == nil {
+		var out string
+		if binary != "" {
+			out, terr = tmpl.render(r.data)
+		} else {
+			out, terr = tmpl.renderText(r.data)
+		}
+		if terr == nil {
+			r.grew(out)
+			return out
+		}
+	}
+	found := templateFinding(terr, pointer)
+	if binary != "" {
+		found.line = 0
+	}
+	r.state.findings = append(r.state.findings, r.pass.attribute(r.state, found))
+	return ""
+}
+
+// templateSource renders a payload for this device.
+func (r *rendering) templateSource(entry map[string]any, source string) error {
+	p := r.pass
+	pl, err := p.payloadOf(source, true)
+	if err != nil {
+		return err
+	}
+	tmpl, terr := p.template(pl.text, pl.size)
+	var out string
+	if terr == nil {
+		out, terr = tmpl.render(r.data)
+	}
+	if terr != nil {
+		r.state.findings = append(r.state.findings, findingKey{file: source, line: terr.line, rule: terr.rule, msg: "template: " + terr.msg, hint: terr.hint})
+		return nil
+	}
+	if out == pl.text && pl.id != "" {
+		entry["payload"] = pl.digest
+		r.payloads[pl.digest] = Payload{ID: pl.id, Size: pl.size}
+		return nil
+	}
+	digest := PayloadDigest([]byte(out))
+	data, known := p.interned[digest]
+	if !known {
+		data = []byte(out)
+		p.interned[digest] = data
+		r.grew(out)
+	}
+	entry["payload"] = digest
+	r.payloads[digest] = Payload{Data: data, Size: int64(len(data))}
+	return nil
+}
+
+// grew counts rendered bytes against what a fleet may have.
+func (r *rendering) grew(s string) {
+	r.state.bytes += int64(len(s))
+	r.pass.rendered += int64(len(s))
+	if r.pass.rendered > maxRendered {
+		r.state.findings = append(r.state.findings, findingKey{file: r.state.file.path, line: 1, rule: ruleTemplateSize,
+			msg: fmt.Sprintf("the templates of this fleet render to more than %d MiB", maxRendered>>20), hint: "let devices share files that do not differ"})
+	}
+}
+
+// attribute places a finding in a merged spec in the document that had the
+// last word on it.
+func (p *pass) attribute(s *deviceState, found finding) findingKey {
+	keys := splitPointer(found.pointer)
+	layers := s.layers()
+	at := layers[len(layers)-1]
+	for _, f := range layers {
+		if isSet(f.desired, keys) {
+			at = f
+			break
+		}
+	}
+	found.pointer = joinPointer(append(append([]string{}, at.specKeys()...), keys...)...)
+	return p.located(at, found)
+}

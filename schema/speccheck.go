@@ -1,0 +1,198 @@
+package schema
+
+import (
+	"encoding/base64"
+	"fmt"
+	"path"
+	"reflect"
+	"slices"
+	"sort"
+	"strings"
+	"unicode"
+)
+
+// protectedPaths are places on a device that a spec cannot manage: what the
+// kernel makes, and the agent's own state, configuration and programs. What
+// lies below them is protected too.
+var protectedPaths = []string{"/proc", "/sys", "/dev", "/run/gitopsd", "/var/lib/gitopsd", "/etc/gitopsd", "/usr/lib/gitopsd"}
+
+// valueFindings checks each value of a spec, or of a part of one, by itself.
+func valueFindings(spec map[string]any, at string) []finding {
+	var found []finding
+	for _, group := range []string{"files", "directories"} {
+		entries, _ := spec[group].(map[string]any)
+		for _, p := range sortedKeys(entries) {
+			here := at + "/" + group + "/" + escapePointer(p)
+			if rule, msg, hint := devicePath(p, group == "files"); msg != "" && entries[p] != nil {
+				found = append(found, finding{pointer: here, rule: rule, msg: msg, hint: hint, atKey: true})
+			}
+			if file, _ := entries[p].(map[string]any); group == "files" && file != nil {
+				found = append(found, fileFindings(file, here)...)
+			}
+		}
+	}
+	if os, _ := spec["os"].(map[string]any); os != nil {
+		if image, _ := os["image"].(string); image != "" {
+			if _, err := compileTemplate(image); err != nil {
+				found = append(found, templateFinding(err, at+"/os/image"))
+			}
+		}
+	}
+	found = append(found, typedFindings(spec, at)...)
+	if requires, _ := spec["requires"].(map[string]any); requires != nil {
+		if v, _ := requires["minAgentVersion"].(string); v != "" && !isVersion(v) {
+			found = append(found, finding{pointer: at + "/requires/minAgentVersion", rule: ruleVersion, msg: fmt.Sprintf("%s is no version", quote(v)), hint: versionHint})
+		}
+	}
+	return found
+}
+
+// typedFindings are the values that have the form that a schema can ask for
+// and still cannot be read: durations and sizes out of range.
+func typedFindings(spec map[string]any, at string) []finding {
+	var s Spec
+	var f filler
+	f.fill(reflect.ValueOf(&s).Elem(), spec, at)
+	var found []finding
+	for _, p := range f.problems {
+		if !p.unknown {
+			found = append(found, finding{pointer: p.pointer, rule: ruleForm, msg: p.err.Error()})
+		}
+	}
+	if s.Resources != nil && s.Resources.Disk != nil && s.Resources.Disk.MinFree != "" {
+		if _, err := ParseQuantity(s.Resources.Disk.MinFree); err != nil {
+			found = append(found, finding{pointer: at + "/resources/disk/minFree", rule: ruleForm, msg: err.Error()})
+		}
+	}
+	return found
+}
+
+func sortedKeys(m map[string]any) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	return keys
+}
+
+// devicePath says what is wrong with a path on the device.
+func devicePath(p string, isFile bool) (rule, msg, hint string) {
+	switch {
+	case !strings.HasPrefix(p, "/"):
+		return ruleDevicePath, fmt.Sprintf("the device path %s is not absolute", quote(p)), "begin it with /"
+	case strings.IndexFunc(p, unicode.IsControl) >= 0:
+		return ruleDevicePath, fmt.Sprintf("the device path %s holds a control character", quote(p)), ""
+	case path.Clean(p) != p:
+		return ruleDevicePath, fmt.Sprintf("the device path %s is not in its shortest form", quote(p)), "write it as " + quote(path.Clean(p))
+	case len(p) >= maxPath:
+		return ruleDevicePath, fmt.Sprintf("the device path has more than %d bytes", maxPath-1), ""
+	case p == "/":
+		return ruleProtected, "the root of a device cannot be managed", ""
+	}
+	for part := range strings.SplitSeq(p[1:], "/") {
+		if len(part) > maxName {
+			return ruleDevicePath, fmt.Sprintf("a part of the device path has more than %d bytes", maxName), ""
+		}
+	}
+	for _, protected := range protectedPaths {
+		if p == protected || strings.HasPrefix(p, protected+"/") {
+			return ruleProtected, fmt.Sprintf("%s is protected: the agent manages nothing below %s", quote(p), protected), "choose another place"
+		}
+		if isFile && strings.HasPrefix(protected, p+"/") {
+			return ruleProtected, fmt.Sprintf("%s cannot be a file: %s lies below it", quote(p), protected), "choose another place"
+		}
+	}
+	return "", "", ""
+}
+
+// maxName is the longest part of a path in bytes; NAME_MAX of Linux.
+const maxName = 255
+
+func fileFindings(file map[string]any, at string) []finding {
+	var found []finding
+	var set []string
+	for _, field := range append(slices.Clone(contentFields), "payload") {
+		if file[field] != nil {
+			set = append(set, field)
+		}
+	}
+	if len(set) > 1 {
+		found = append(found, finding{pointer: at + "/" + set[1], rule: ruleContent, atKey: true,
+			msg: fmt.Sprintf("a file has one content, not %s", strings.Join(set, " and ")), hint: "keep one of them"})
+	}
+	isTemplate := file["template"] == true
+	if text, ok := file["content"].(string); ok && isTemplate {
+		if _, err := compileTemplate(text); err != nil {
+			found = append(found, templateFinding(err, at+"/content"))
+		}
+	}
+	if encoded, ok := file["contentBase64"].(string); ok {
+		data, err := decodeBase64(encoded)
+		switch {
+		case err != nil:
+			found = append(found, finding{pointer: at + "/contentBase64", rule: ruleBase64, msg: "this is no base64: " + err.Error(), hint: "standard alphabet, with padding; line breaks are allowed"})
+		case isTemplate:
+			if _, err := compileTemplate(string(data)); err != nil {
+				err.line = 0 // of the decoded text, which nobody sees
+				found = append(found, templateFinding(err, at+"/contentBase64"))
+			}
+		}
+	}
+	return found
+}
+
+func decodeBase64(s string) ([]byte, error) {
+	return base64.StdEncoding.DecodeString(s)
+}
+
+func templateFinding(err *templateError, at string) finding {
+	return finding{pointer: at, rule: err.rule, msg: "template: " + err.msg, hint: err.hint, line: err.line}
+}
+
+// completeFindings checks what only a whole, merged spec has to have.
+func completeFindings(spec map[string]any, at string) []finding {
+	var found []finding
+	files, _ := spec["files"].(map[string]any)
+	directories, _ := spec["directories"].(map[string]any)
+	for _, p := range sortedKeys(files) {
+		file, _ := files[p].(map[string]any)
+		if file["content"] == nil && file["contentBase64"] == nil && file["source"] == nil && file["payload"] == nil {
+			found = append(found, finding{pointer: at + "/files/" + escapePointer(p), rule: ruleContent, atKey: true,
+				msg: fmt.Sprintf("the file %s has no content", quote(p)), hint: "set content, contentBase64 or source"})
+		}
+		if _, both := directories[p]; both {
+			found = append(found, finding{pointer: at + "/files/" + escapePointer(p), rule: rulePathClash, atKey: true,
+				msg: fmt.Sprintf("%s is both a file and a directory", quote(p)), hint: "remove one of them"})
+		}
+	}
+	for _, group := range []map[string]any{files, directories} {
+		for _, p := range sortedKeys(group) {
+			for parent := path.Dir(p); len(parent) > 1; parent = path.Dir(parent) {
+				if _, isFile := files[parent]; isFile {
+					found = append(found, finding{pointer: at + "/files/" + escapePointer(parent), rule: rulePathClash, atKey: true,
+						msg: fmt.Sprintf("%s is a file, but %s lies below it", quote(parent), quote(p)), hint: "remove one of them"})
+				}
+			}
+		}
+	}
+	if os, ok := spec["os"].(map[string]any); ok && os["image"] == nil {
+		found = append(found, finding{pointer: at + "/os", rule: ruleIncomplete, msg: "os has no image", hint: "set image"})
+	}
+	if resources, _ := spec["resources"].(map[string]any); resources != nil {
+		if disk, ok := resources["disk"].(map[string]any); ok && disk["minFree"] == nil {
+			found = append(found, finding{pointer: at + "/resources/disk", rule: ruleIncomplete, msg: "disk has no minFree", hint: "set minFree"})
+		}
+	}
+	hooks, _ := spec["hooks"].(map[string]any)
+	for _, point := range sortedKeys(hooks) {
+		named, _ := hooks[point].(map[string]any)
+		for _, name := range sortedKeys(named) {
+			if hook, ok := named[name].(map[string]any); ok && hook["run"] == nil {
+				found = append(found, finding{pointer: at + "/hooks/" + point + "/" + escapePointer(name), rule: ruleIncomplete, atKey: true,
+					msg: fmt.Sprintf("the hook %s has nothing to run", quote(name)), hint: "set run, or null to remove the hook"})
+			}
+		}
+	}
+	return found
+}
