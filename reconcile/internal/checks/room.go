@@ -1,12 +1,9 @@
 package checks
 
 import (
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -38,7 +35,7 @@ func Disk(root string, d *schema.DiskResource, need int64) error {
 	defer tree.Close()
 	var errs []error
 	if d != nil && d.MinFree != "" {
-		least, err := ParseBytes(d.MinFree)
+		least, err := schema.ParseQuantity(d.MinFree)
 		if err != nil {
 			return failure.Permanent("resources", "disk", "minFree: %w", err)
 		}
@@ -117,23 +114,4 @@ func Free(root string) int64 {
 		return 0
 	}
 	return available(&st)
-}
-
-var quantity = regexp.MustCompile(`^([0-9]{1,19})(k|M|G|T|Ki|Mi|Gi|Ti)?$`)
-
-var units = map[string]int64{
-	"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40,
-}
-
-// ParseBytes reads a number of bytes, such as "500M" or "1Gi".
-func ParseBytes(s string) (int64, error) {
-	m := quantity.FindStringSubmatch(s)
-	if m == nil {
-		return 0, fmt.Errorf("%q is no number of bytes such as 500M or 1Gi", s)
-	}
-	n, err := strconv.ParseInt(m[1], 10, 64)
-	if err != nil || n > math.MaxInt64/units[m[2]] {
-		return 0, fmt.Errorf("%q is more bytes than any disk has", s)
-	}
-	return n * units[m[2]], nil
 }

@@ -31,9 +31,20 @@ type device struct {
 }
 
 func newDevice(t *testing.T) *device {
-	d := &device{t: t, dir: t.TempDir()}
+	d := &device{t: t, dir: tempDir(t)}
 	d.start(nil)
 	return d
+}
+
+// tempDir lies in memory where it can: these tests sync thousands of files,
+// and that power is gone is told by the steps, not by the disk.
+func tempDir(t *testing.T) string {
+	dir, err := os.MkdirTemp("/dev/shm", "gitopsd-test-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
 }
 
 // start is a start of the agent: everything is read from disk again.

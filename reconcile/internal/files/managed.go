@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 
@@ -72,6 +73,10 @@ func (c *Controller) load() error {
 		switch {
 		case err == nil:
 			c.managed = entries
+			if p == c.recordPath() {
+				second, err := c.read(c.secondPath())
+				c.secondStale = err != nil || !maps.EqualFunc(entries, second, sameEntry)
+			}
 			for _, d := range damaged {
 				if err := c.setAside(d); err != nil {
 					return err
@@ -143,6 +148,7 @@ func (c *Controller) save(entries map[string]*entry) error {
 			return err
 		}
 	}
+	c.secondStale = false
 	return nil
 }
 
@@ -156,9 +162,13 @@ func (c *Controller) makeState(dir string) error {
 	return err
 }
 
-// recorded says whether the record on disk is still there; somebody may have
-// removed the state folder while the agent ran.
+// recorded says whether the record on disk is still there, twice; somebody may
+// have removed the state folder while the agent ran, or power went between the
+// two.
 func (c *Controller) recorded() bool {
+	if c.secondStale {
+		return false
+	}
 	for _, p := range []string{c.recordPath(), c.secondPath()} {
 		if info, err := c.root.Lstat(p); err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
 			return false
