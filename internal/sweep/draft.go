@@ -1,0 +1,437 @@
+package sweep
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/gitopsd/gitopsd/planner"
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+const (
+	// keptAttempts and keptFailures bound a device's history: the newest of
+	// any kind, and the newest that count as failures, so that going from A
+	// to B and back to A still knows what failed.
+	keptAttempts = 10
+	keptFailures = 30
+
+	// codeRemoved stands in the status of a device that left the fleet.
+	codeRemoved   = string(planner.Excluded)
+	reasonRemoved = "removed from the fleet repository"
+	recallRemoved = "the device left the fleet"
+)
+
+// draft is one device while a pass works on it: what stands on the status
+// branch, and what is to stand there.
+type draft struct {
+	id     string
+	path   string
+	member *schema.Member // nil = it left the fleet
+	old    *Record        // nil = nothing is known of it
+	facts  Facts
+
+	status *schema.DeviceStatus
+	doc    *schema.Assignment // content; its generation is set by finish
+	kept   *schema.Assignment // what a recall took the place of
+	recall *schema.Recall     // made in this pass; its generation is set by finish
+	retire bool               // its record goes to retired/
+	force  bool               // everything is written anew, with a new generation
+	moved  bool               // an attempt began, moved or ended in this pass
+}
+
+// newDraft starts from what stands on the status branch.
+func newDraft(m *schema.Member, old *Record, facts Facts) *draft {
+	d := &draft{member: m, old: old, facts: facts}
+	if m != nil {
+		d.id, d.path = m.ID, m.Path
+	} else {
+		d.id, d.path = old.ID, old.Path
+	}
+	d.status = &schema.DeviceStatus{
+		TypeMeta: schema.TypeMeta{APIVersion: schema.APIVersion, Kind: schema.KindDeviceStatus},
+		Metadata: schema.Metadata{Name: d.id},
+	}
+	if old != nil {
+		d.status.Policy = old.Status.Policy
+		d.status.Verdict = old.Status.Verdict
+		d.status.Assignment = old.Status.Assignment
+		d.status.Observed = old.Status.Observed
+		d.status.Attempts = slices.Clone(old.Status.Attempts)
+		d.doc, d.kept = old.Assignment, old.kept
+	}
+	return d
+}
+
+func (d *draft) attempt(number int64) *schema.Attempt {
+	for i := range d.status.Attempts {
+		if d.status.Attempts[i].Attempt == number {
+			return &d.status.Attempts[i]
+		}
+	}
+	return nil
+}
+
+// apply records a decision of the planner. It gives false for one about an
+// attempt that is not there.
+func (d *draft) apply(dec planner.Decision, said planner.Said, now time.Time) bool {
+	a := d.attempt(dec.Attempt)
+	if a == nil {
+		return false
+	}
+	d.moved = true
+	switch {
+	case dec.Started:
+		a.StartedAt, a.StartSeq = &now, said.Sequence
+	case dec.OnTarget:
+		a.OnTargetAt = &now
+	case dec.Recall != "":
+		a.Recall = &schema.Recall{Outcome: schema.Outcome(dec.Recall), Because: dec.Because, At: now}
+		d.recall = a.Recall
+		d.takeBack(a)
+	case dec.End != "":
+		d.end(a, dec, now)
+	}
+	return true
+}
+
+// end writes an outcome. A document that could still be begun never outlives
+// its attempt, unless that went well.
+func (d *draft) end(a *schema.Attempt, dec planner.Decision, now time.Time) {
+	a.Outcome, a.EndedAt = schema.Outcome(dec.End), &now
+	a.Stage, a.Message = dec.Stage, oneLine(dec.Because)
+	switch dec.End {
+	case planner.OK:
+		a.Stage, a.Message = "", ""
+		if a == lastAttempt(d.status) && (d.doc == nil || d.doc.Spec == nil) {
+			d.giveBack(a)
+		}
+	case planner.Failed, planner.Lost, planner.Refused, planner.Exhausted:
+		if d.doc != nil && d.doc.Attempt == a.Attempt && d.doc.Spec != nil {
+			d.takeBack(a)
+		}
+	}
+}
+
+// takeBack makes the next document one without a spec: the device keeps what
+// it has. The document bears the number of the last attempt that went well,
+// so that nothing about it looks like the attempt that is recalled.
+func (d *draft) takeBack(a *schema.Attempt) {
+	if d.doc != nil && d.doc.Spec != nil {
+		d.kept = d.doc
+	}
+	next := d.document()
+	next.For = a.InstallID
+	next.Attempt = d.lastGood(a.Attempt)
+	next.Recalled = a.Attempt
+	d.doc = next
+}
+
+// lastGood is the newest attempt before this one that ended ok; 0 = none.
+func (d *draft) lastGood(before int64) int64 {
+	for i := len(d.status.Attempts) - 1; i >= 0; i-- {
+		if a := &d.status.Attempts[i]; a.Attempt < before && a.Outcome == schema.OutcomeOK {
+			return a.Attempt
+		}
+	}
+	return 0
+}
+
+// giveBack lets the document carry the spec of an attempt that went well:
+// what the device runs is what is assigned to it. The spec is known if it is
+// still what the device should be, or while this daemon remembers it;
+// otherwise the device is on its way to something else anyway.
+func (d *draft) giveBack(a *schema.Attempt) {
+	switch m := d.member; {
+	case m == nil:
+		return
+	case m.Rendered != nil && m.Version == a.Version && m.Rendered.Digest == a.Digest:
+		next := d.document()
+		next.Spec = m.Rendered.Spec
+		if d.kept != nil && d.kept.Attempt == a.Attempt {
+			next.Because, next.Settle = d.kept.Because, d.kept.Settle
+		}
+		d.give(next, a)
+	case d.kept != nil && d.kept.Attempt == a.Attempt:
+		next := d.document()
+		next.Spec, next.Because, next.Settle = d.kept.Spec, d.kept.Because, d.kept.Settle
+		d.give(next, a)
+	}
+}
+
+func (d *draft) give(next *schema.Assignment, a *schema.Attempt) {
+	next.For, next.Attempt, next.Version, next.Digest = a.InstallID, a.Attempt, a.Version, a.Digest
+	d.doc, d.kept = next, nil
+}
+
+// document is a new one for this device, held as the present one is.
+func (d *draft) document() *schema.Assignment {
+	next := &schema.Assignment{
+		TypeMeta: schema.TypeMeta{APIVersion: schema.APIVersion, Kind: schema.KindAssignment},
+		Metadata: schema.Metadata{Name: d.id},
+	}
+	if d.doc != nil {
+		next.Hold, next.Removed = d.doc.Hold, d.doc.Removed
+	}
+	return next
+}
+
+// assign starts the next attempt.
+func (d *draft) assign(install string, settle *schema.Duration, because *schema.Because, now time.Time) {
+	m := d.member
+	number := d.lastNumber() + 1
+	d.status.Attempts = append(d.status.Attempts, schema.Attempt{
+		Attempt: number, Policy: m.Policy, Line: m.Line, Version: m.Version, Digest: m.Rendered.Digest,
+		Rollout: m.Rollout, InstallID: install, Pinned: m.Pinned, AssignedAt: now,
+	})
+	next := d.document()
+	next.For, next.Attempt, next.Version, next.Digest = install, number, m.Version, m.Rendered.Digest
+	next.Settle, next.Because, next.Spec = settle, because, m.Rendered.Spec
+	next.Removed = false
+	d.doc, d.kept, d.moved = next, nil, true
+}
+
+// lastNumber is the highest attempt that was ever handed out, as far as any
+// record tells.
+func (d *draft) lastNumber() int64 {
+	var n int64
+	for i := range d.status.Attempts {
+		n = max(n, d.status.Attempts[i].Attempt)
+	}
+	if d.doc != nil {
+		n = max(n, d.doc.Attempt, d.doc.Recalled)
+	}
+	if ref := d.status.Assignment; ref != nil {
+		n = max(n, ref.Attempt, ref.Recalled)
+	}
+	return n
+}
+
+// hold makes the document say what git says about a hold. A device that has
+// no document has nothing to be held from.
+func (d *draft) hold(reason string) {
+	if d.doc == nil {
+		return
+	}
+	present := ""
+	if d.doc.Hold != nil {
+		present = d.doc.Hold.Reason
+	}
+	if present == reason {
+		return
+	}
+	next := *d.doc
+	next.Hold = nil
+	if reason != "" {
+		next.Hold = &schema.Reason{Reason: reason}
+	}
+	d.doc = &next
+}
+
+// stay brings a document back to what an idle device of the fleet should
+// have: not removed, and carrying the spec that it runs.
+func (d *draft) stay() {
+	if d.doc != nil && d.doc.Removed {
+		next := *d.doc
+		next.Removed = false
+		d.doc = &next
+	}
+	if a := lastAttempt(d.status); a != nil && a.Outcome == schema.OutcomeOK && (d.doc == nil || d.doc.Spec == nil) {
+		d.giveBack(a)
+	}
+}
+
+// remove takes the spec from a device that left the fleet. An attempt that
+// has started goes on to its end.
+func (d *draft) remove(now time.Time) {
+	if d.doc == nil {
+		return
+	}
+	if a := lastAttempt(d.status); a != nil && a.Outcome == "" && a.StartedAt == nil && a.Recall == nil {
+		a.Recall = &schema.Recall{Outcome: schema.OutcomeDeferred, Because: recallRemoved, At: now}
+		d.recall, d.moved = a.Recall, true
+		d.takeBack(a)
+	}
+	if d.doc.Removed && d.doc.Spec == nil && d.doc.Hold == nil {
+		return
+	}
+	next := d.document()
+	next.Hold, next.Removed = nil, true
+	next.For, next.Recalled = d.doc.For, d.doc.Recalled
+	if next.Attempt = d.doc.Attempt; d.doc.Spec != nil {
+		next.Attempt = d.lastGood(d.doc.Attempt + 1)
+	}
+	d.doc = next
+}
+
+// gone says whether a device that left the fleet may be forgotten: nothing is
+// open, and it has seen that it left, or nobody knows when it would.
+func (d *draft) gone(online bool) bool {
+	if d.member != nil || d.old == nil {
+		return false
+	}
+	if a := lastAttempt(d.status); a != nil && a.Outcome == "" {
+		return false
+	}
+	if d.doc == nil {
+		return true
+	}
+	if d.doc != d.old.Assignment || !d.doc.Removed {
+		return false // first it has to be published
+	}
+	seen := d.facts.Report != nil && d.facts.Report.Generation >= d.doc.Generation
+	return seen || !online
+}
+
+// observe records the newest report, unless that is older than what stands.
+func (d *draft) observe(online bool, since time.Time, now time.Time) {
+	old := d.status.Observed
+	next := &schema.Observed{Phase: schema.PhaseError, Since: now}
+	if old != nil {
+		copied := *old
+		next = &copied
+	}
+	r := d.facts.Report
+	switch {
+	case r != nil && !older(r, old):
+		*next = schema.Observed{
+			InstallID: r.InstallID, Sequence: r.Sequence, Generation: r.Generation, Attempt: r.Attempt,
+			Version: r.Current.Version, Digest: r.Current.Digest, Phase: r.Phase, Reason: oneLine(r.Reason), Since: now,
+			AgentVersion: r.AgentVersion, Busy: r.Busy,
+		}
+		if r.Hold != nil {
+			next.Held = reasonOr(oneLine(r.Hold.Reason), "held on the device")
+		}
+		if old != nil && old.InstallID == next.InstallID && old.Phase == next.Phase && old.Attempt == next.Attempt {
+			next.Since = old.Since
+		}
+	case old == nil && d.facts.Problem == "":
+		return // it has never said anything
+	}
+	next.Problem = d.facts.Problem
+	next.Online, next.OfflineSince = online, nil
+	if !online && next.InstallID != "" && !since.IsZero() {
+		next.OfflineSince = &since
+	}
+	d.status.Observed = next
+}
+
+// finish settles generations and what the status repeats of the document.
+func (d *draft) finish() {
+	var last int64
+	if d.status.Assignment != nil {
+		last = d.status.Assignment.Generation
+	}
+	if d.old != nil && d.old.Assignment != nil {
+		last = max(last, d.old.Assignment.Generation)
+	}
+	if d.doc != nil && d.docChanged() {
+		next := *d.doc
+		next.Generation = last + 1
+		d.doc = &next
+	} else if d.old != nil {
+		d.doc = d.old.Assignment
+	}
+	if d.doc != nil {
+		d.status.Assignment = &schema.AssignmentRef{
+			Generation: d.doc.Generation, Attempt: d.doc.Attempt, Version: d.doc.Version, Digest: d.doc.Digest, Recalled: d.doc.Recalled,
+		}
+		if d.recall != nil {
+			d.recall.Generation = d.doc.Generation
+		}
+	}
+	d.trim()
+}
+
+func (d *draft) docChanged() bool {
+	if d.force && d.doc != nil {
+		return true
+	}
+	if d.doc == nil || d.old == nil || d.old.Assignment == nil {
+		return d.doc != nil
+	}
+	if d.doc == d.old.Assignment {
+		return false
+	}
+	a, b := *d.doc, *d.old.Assignment
+	a.Generation, b.Generation = 0, 0
+	return !reflect.DeepEqual(a, b)
+}
+
+// trim bounds the history, oldest first.
+func (d *draft) trim() {
+	attempts := d.status.Attempts
+	if len(attempts) <= keptAttempts {
+		return
+	}
+	keep := make([]bool, len(attempts))
+	failures := 0
+	for i := len(attempts) - 1; i >= 0; i-- {
+		newest := len(attempts)-i <= keptAttempts
+		if isFailure(attempts[i].Outcome) {
+			failures++
+			keep[i] = newest || failures <= keptFailures
+			continue
+		}
+		keep[i] = newest || attempts[i].Outcome == ""
+	}
+	var kept []schema.Attempt
+	for i, a := range attempts {
+		if keep[i] {
+			kept = append(kept, a)
+		}
+	}
+	d.status.Attempts = kept
+}
+
+// statusChanged says whether the status is worth a commit: a sequence alone
+// is not.
+func (d *draft) statusChanged() bool {
+	if d.force || d.old == nil || d.old.Path != d.path {
+		return true
+	}
+	a, b := d.status, d.old.Status
+	if a.Policy != b.Policy || a.Verdict != b.Verdict || !samePointee(a.Assignment, b.Assignment) {
+		return true
+	}
+	if !sameObserved(a.Observed, b.Observed) {
+		return true
+	}
+	return d.moved || len(a.Attempts) != len(b.Attempts)
+}
+
+func samePointee[T comparable](a, b *T) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
+}
+
+func sameObserved(a, b *schema.Observed) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	x, y := *a, *b
+	x.Sequence, y.Sequence = 0, 0
+	if !timeOf(x.OfflineSince).Equal(timeOf(y.OfflineSince)) || !x.Since.Equal(y.Since) {
+		return false
+	}
+	x.OfflineSince, y.OfflineSince = nil, nil
+	x.Since, y.Since = time.Time{}, time.Time{}
+	return x == y
+}
+
+// move describes an attempt for the result, the log and the commit message.
+func (d *draft) move(a *schema.Attempt) Move {
+	return Move{Device: d.id, Attempt: a.Attempt, Version: a.Version, Outcome: a.Outcome}
+}
+
+func (m Move) String() string {
+	return fmt.Sprintf("%s %s (attempt %d)", m.Device, m.Version, m.Attempt)
+}
+
+func byDevice(a, b Move) int {
+	return cmp.Or(cmp.Compare(a.Device, b.Device), cmp.Compare(a.Attempt, b.Attempt))
+}

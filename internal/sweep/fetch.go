@@ -1,0 +1,187 @@
+package sweep
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// fetch lists the refs that matter in one request, and makes the source
+// branch (with its history) and the tip of the status branch readable.
+func (p *pass) fetch(ctx context.Context) error {
+	d := p.d
+	reading := d.readClock()
+	p.now = reading.wall
+	p.full = d.repairedAt.IsZero() || p.now.Sub(d.repairedAt).Abs() >= repairEvery
+
+	if err := p.findBranch(ctx, p.full || d.branch == ""); err != nil {
+		return err
+	}
+	if err := p.list(ctx); err != nil {
+		return err
+	}
+	if p.head == "" && d.cfg.Branch == "" {
+		// The default branch may have been renamed since we asked.
+		before := d.branch
+		if err := p.findBranch(ctx, true); err != nil {
+			return err
+		}
+		if d.branch != before {
+			if err := p.list(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	if p.head != "" {
+		if err := d.cfg.Remote.Fetch(ctx, branchRef(p.branch), p.head, true); err != nil {
+			return fmt.Errorf("fetch the source branch %s: %w", p.branch, err)
+		}
+	}
+	if err := p.readTip(ctx); err != nil {
+		return err
+	}
+	p.judgeClock(reading)
+	return nil
+}
+
+// findBranch settles which branch is the source.
+func (p *pass) findBranch(ctx context.Context, ask bool) error {
+	d := p.d
+	if d.cfg.Branch == "" && ask {
+		head, err := d.cfg.Remote.Head(ctx)
+		if err != nil {
+			return fmt.Errorf("ask for the default branch: %w", err)
+		}
+		if head != d.branch && d.branch != "" {
+			d.log.InfoContext(ctx, "the default branch changed", keyOld, d.branch, keyBranch, head)
+		}
+		d.branch = head
+	}
+	p.branch = d.branch
+	return nil
+}
+
+// list asks for the refs. Deliveries are listed with the branches when all
+// are compared, reports always, where they are in the same repository.
+func (p *pass) list(ctx context.Context) error {
+	d := p.d
+	want := []string{branchRef(d.cfg.StatusBranch)}
+	if p.branch != "" {
+		want = append(want, branchRef(p.branch))
+	}
+	if p.full {
+		want = append(want, d.cfg.DeviceRefs)
+	}
+	if d.sameRepository() {
+		want = append(want, d.cfg.ReportRefs)
+	}
+	refs, err := d.cfg.Remote.Refs(ctx, want...)
+	if err != nil {
+		return fmt.Errorf("list the refs: %w", err)
+	}
+	p.refs = refs
+	p.tip = refs[branchRef(d.cfg.StatusBranch)]
+	p.head = ""
+	if p.branch != "" {
+		p.head = refs[branchRef(p.branch)]
+	}
+	return nil
+}
+
+func (d *Daemon) sameRepository() bool { return d.cfg.Reports == d.cfg.Remote }
+
+// readTip reads the status branch, as far as it is not known yet.
+func (p *pass) readTip(ctx context.Context) error {
+	d := p.d
+	switch {
+	case p.tip == "":
+		p.status = newStatus()
+		if !p.full {
+			// Whether it was ever there, the deliveries tell.
+			p.full = true
+			return p.list(ctx)
+		}
+		return nil
+	case d.status != nil && d.status.Commit == p.tip:
+		p.status = d.status
+		return nil
+	}
+	if err := d.cfg.Remote.Fetch(ctx, branchRef(d.cfg.StatusBranch), p.tip, false); err != nil {
+		return fmt.Errorf("fetch the status branch %s: %w", d.cfg.StatusBranch, err)
+	}
+	st, err := readStatus(ctx, d.cfg.Remote, p.tip, d.status)
+	if err != nil {
+		if s, ok := asStop(err); ok {
+			p.status = newStatus()
+			p.status.Commit = p.tip
+			return p.statusLoss(ctx, s)
+		}
+		return err
+	}
+	p.status = st
+	return p.noteForeignCommit(ctx)
+}
+
+// noteForeignCommit compares a status branch that somebody else moved with
+// what this daemon knew: generations never fall, unless the branch was
+// rewound; deliveries of changed assignments were written by the other.
+func (p *pass) noteForeignCommit(ctx context.Context) error {
+	d := p.d
+	if d.status == nil {
+		return nil
+	}
+	for id, old := range d.status.Devices {
+		if old.Assignment == nil {
+			continue
+		}
+		if now := p.status.generation(id); now < old.Assignment.Generation {
+			return p.statusLoss(ctx, rewound(id, old.Assignment.Generation, now))
+		}
+		if rec := p.status.Devices[id]; rec == nil || rec.Assignment != old.Assignment {
+			d.unsure[id] = true
+		}
+	}
+	for id := range p.status.Devices {
+		if d.status.Devices[id] == nil {
+			d.unsure[id] = true
+		}
+	}
+	d.log.DebugContext(ctx, "the status branch was moved by somebody else", keyOld, short(d.status.Commit), keyCommit, short(p.tip))
+	d.status = p.status
+	return nil
+}
+
+// generation is that of a device's last document, a removed device's too.
+func (s *Status) generation(id string) int64 {
+	if rec := s.Devices[id]; rec != nil && rec.Assignment != nil {
+		return rec.Assignment.Generation
+	}
+	for _, rec := range []*Record{s.Devices[id], s.Retired[id]} {
+		if rec != nil && rec.Status.Assignment != nil {
+			return rec.Status.Assignment.Generation
+		}
+	}
+	return 0
+}
+
+// branchNames lists the branches of the remote, for a message.
+func (p *pass) branchNames(ctx context.Context) (string, error) {
+	refs, err := p.d.cfg.Remote.Refs(ctx, "refs/heads/")
+	if err != nil {
+		return "", fmt.Errorf("list the branches: %w", err)
+	}
+	var names []string
+	for _, ref := range slices.Sorted(maps.Keys(refs)) {
+		name := strings.TrimPrefix(ref, "refs/heads/")
+		if name != p.d.cfg.StatusBranch && !strings.HasPrefix(ref, p.d.cfg.DeviceRefs) && !strings.HasPrefix(ref, p.d.cfg.ReportRefs) {
+			names = append(names, name)
+		}
+	}
+	const shown = 10 // enough to recognise a rename
+	if len(names) > shown {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), len(names)-shown), nil
+	}
+	return strings.Join(names, ", "), nil
+}

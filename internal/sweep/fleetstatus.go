@@ -1,0 +1,242 @@
+package sweep
+
+import (
+	"reflect"
+	"slices"
+	"sort"
+
+	"github.com/gitopsd/gitopsd/planner"
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+// shownNext is how many of the queue fleet.yaml names: enough to see who
+// comes, few enough that a step of the queue is a small change.
+const shownNext = 5
+
+// States of a rollout.
+const (
+	stateOff     = "off"
+	statePaused  = "paused"
+	stateHalted  = "halted"
+	stateRolling = "rolling"
+	stateWaiting = "waiting"
+	stateDone    = "done"
+)
+
+// fleetStatus is the document about the whole fleet. Where nothing could be
+// planned, only its conditions are new.
+func (p *pass) fleetStatus() *schema.FleetStatus {
+	f := &schema.FleetStatus{
+		TypeMeta: schema.TypeMeta{APIVersion: schema.APIVersion, Kind: schema.KindFleetStatus},
+		Format:   Format,
+		SweptAt:  p.now,
+		Counts:   map[string]int{},
+		Rollouts: []schema.RolloutStatus{},
+	}
+	if old := p.status.Fleet; old != nil && p.fleet == nil {
+		copied := *old
+		f = &copied
+		f.SweptAt = p.now
+	}
+	f.Conditions = p.conditions()
+	if p.fleet == nil {
+		return f
+	}
+	f.SourceCommit, f.Subject, f.Author = p.fleet.commit, p.fleet.subject, p.fleet.author
+	for _, dr := range p.drafts {
+		if dr.member != nil {
+			f.Counts[dr.status.Verdict.Code]++
+		}
+	}
+	f.Rollouts = p.rollouts()
+	return f
+}
+
+// sameFleet compares all but the time of the last change.
+func sameFleet(a, b *schema.FleetStatus) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	x, y := *a, *b
+	x.SweptAt = y.SweptAt
+	return reflect.DeepEqual(normal(x), normal(y))
+}
+
+// normal makes documents comparable that were written by two roads: lists
+// that are empty are not nil.
+func normal(f schema.FleetStatus) schema.FleetStatus {
+	if f.Conditions == nil {
+		f.Conditions = []schema.Condition{}
+	}
+	if f.Rollouts == nil {
+		f.Rollouts = []schema.RolloutStatus{}
+	}
+	if len(f.Counts) == 0 {
+		f.Counts = map[string]int{}
+	}
+	return f
+}
+
+// rollouts is the progress of every policy.
+func (p *pass) rollouts() []schema.RolloutStatus {
+	type queued struct {
+		id       string
+		position int
+	}
+	out := make([]schema.RolloutStatus, len(p.fleet.fleet.Policies))
+	index := map[string]int{}
+	queue := map[string][]queued{}
+	for i, policy := range p.fleet.fleet.Policies {
+		name := policy.Metadata.Name
+		index[name] = i
+		out[i] = schema.RolloutStatus{
+			Policy: name, Line: lineOf(policy), Version: policy.Spec.TargetVersion,
+			InFlight: []schema.InFlight{}, Next: []string{}, Failed: []string{},
+		}
+	}
+	for i := range p.final.Verdicts {
+		v := &p.final.Verdicts[i]
+		at, ok := index[v.Device.Policy]
+		if !ok {
+			continue
+		}
+		r := &out[at]
+		r.Total++
+		if r.Rollout == "" && !v.Device.Pinned {
+			r.Rollout = v.Device.Rollout
+		}
+		switch v.Code.Kind() {
+		case planner.Attention:
+			r.Attention++
+		case planner.Wait, planner.Go:
+			r.Waiting++
+		case planner.InFlight:
+			r.Moving++
+		}
+		switch v.Code {
+		case planner.Current:
+			r.Done++
+		case planner.Queued, planner.FleetGuard:
+			queue[r.Policy] = append(queue[r.Policy], queued{v.Device.ID, v.Position})
+			if v.Code == planner.FleetGuard || r.Limit == "" {
+				r.Limit = string(v.Code)
+			}
+		}
+		if code := string(v.Code); code == "Failed" || code == "Refused" {
+			r.Failed = append(r.Failed, v.Device.ID)
+		}
+	}
+	for i := range out {
+		r := &out[i]
+		waiting := queue[r.Policy]
+		sort.Slice(waiting, func(a, b int) bool { return waiting[a].position < waiting[b].position })
+		for _, q := range waiting[:min(len(waiting), shownNext)] {
+			r.Next = append(r.Next, q.id)
+		}
+		slices.Sort(r.Failed)
+	}
+	p.inFlight(out, index)
+	for i, s := range p.final.Policies {
+		if i < len(out) && s.Policy == out[i].Policy {
+			out[i].Version = s.Target
+			out[i].State = p.stateOf(p.fleet.fleet.Policies[i], s, &out[i])
+		}
+	}
+	return out
+}
+
+// inFlight lists who holds a slot of which policy: an attempt belongs to the
+// policy that made it.
+func (p *pass) inFlight(out []schema.RolloutStatus, index map[string]int) {
+	for _, dr := range p.drafts {
+		a := lastAttempt(dr.status)
+		if a == nil || a.Outcome != "" {
+			continue
+		}
+		at, ok := index[a.Policy]
+		if !ok {
+			continue
+		}
+		since := a.AssignedAt
+		if a.StartedAt != nil {
+			since = *a.StartedAt
+		}
+		out[at].InFlight = append(out[at].InFlight, schema.InFlight{
+			Device: dr.id, Attempt: a.Attempt, Version: a.Version, Since: since, Started: a.StartedAt != nil,
+		})
+	}
+	for i := range out {
+		slices.SortFunc(out[i].InFlight, func(a, b schema.InFlight) int {
+			if a.Device < b.Device {
+				return -1
+			}
+			return 1
+		})
+	}
+}
+
+func (p *pass) stateOf(policy *schema.Policy, s planner.Summary, r *schema.RolloutStatus) string {
+	_, paused := p.restrict.Paused[s.Policy]
+	switch {
+	case !policy.Spec.Enabled || p.restrict.Disabled[s.Policy]:
+		return stateOff
+	case policy.Spec.Paused != nil || paused:
+		return statePaused
+	case s.Halted:
+		return stateHalted
+	case len(r.InFlight) > 0 || len(r.Next) > 0:
+		return stateRolling
+	case r.Waiting > 0 || r.Attention > 0:
+		return stateWaiting
+	}
+	return stateDone
+}
+
+// failureMarks is the view of the attempts that failed, by path.
+func (p *pass) failureMarks() map[string]*schema.FailureMarks {
+	marks := map[string]*schema.FailureMarks{}
+	halted := map[string]bool{}
+	for _, s := range p.final.Policies {
+		if s.Halted {
+			halted[marksPath(s.Policy, s.Target)] = true
+		}
+	}
+	add := func(st *schema.DeviceStatus) {
+		for i := range st.Attempts {
+			a := &st.Attempts[i]
+			if !isFailure(a.Outcome) || a.Policy == "" || a.Version == "" {
+				continue
+			}
+			at := marksPath(a.Policy, a.Version)
+			m := marks[at]
+			if m == nil {
+				m = &schema.FailureMarks{
+					TypeMeta: schema.TypeMeta{APIVersion: schema.APIVersion, Kind: schema.KindFailureMarks},
+					Metadata: schema.Metadata{Name: a.Version},
+					Policy:   a.Policy, Line: a.Line, Version: a.Version, Halted: halted[at],
+				}
+				marks[at] = m
+			}
+			m.Marks = append(m.Marks, schema.FailureMark{
+				Device: st.Metadata.Name, Attempt: a.Attempt, Outcome: a.Outcome, Digest: a.Digest, Rollout: a.Rollout,
+				At: timeOf(a.EndedAt), Stage: a.Stage, Message: a.Message,
+			})
+		}
+	}
+	drafted := map[string]bool{}
+	for _, dr := range p.drafts {
+		drafted[dr.id] = true
+		add(dr.status)
+	}
+	for id, rec := range p.status.Retired {
+		if !drafted[id] {
+			add(rec.Status)
+		}
+	}
+	for _, m := range marks {
+		slices.SortFunc(m.Marks, func(a, b schema.FailureMark) int {
+			return byDevice(Move{Device: a.Device, Attempt: a.Attempt}, Move{Device: b.Device, Attempt: b.Attempt})
+		})
+	}
+	return marks
+}

@@ -1,0 +1,196 @@
+package sweep
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+const (
+	// deletionPercent and deletionFloor bound the devices that may leave the
+	// fleet in one change without a word: a site, not the fleet.
+	deletionPercent = 20
+	deletionFloor   = 2
+
+	deletionTrailer = "Gitopsd-Accept-Deletions:"
+)
+
+// judgeClock stops the pass when the clock cannot be trusted. Until it can,
+// records bear the time that the clock should show.
+func (p *pass) judgeClock(r reading) {
+	d := p.d
+	c := &d.state.watch.Clock
+	newest := p.newestRecorded()
+	why, trusted := c.judge(r, newest)
+	if why != "" && d.accept.Clock {
+		c.Accepted = newest
+		why, trusted = "", r.wall
+	}
+	p.now = trusted
+	if why == "" {
+		c.anchor(r)
+		return
+	}
+	p.clockStops = true
+	p.stop(stop{
+		reason:  "ClockJumped",
+		message: why,
+		remedy:  "set the clock right, or start the daemon with --accept-clock if it is",
+	})
+}
+
+// newestRecorded is the newest time on the status branch or in the state
+// folder.
+func (p *pass) newestRecorded() time.Time {
+	newest := p.d.state.watch.Clock.Wall
+	note := func(t time.Time) {
+		if t.After(newest) {
+			newest = t
+		}
+	}
+	noteP := func(t *time.Time) {
+		if t != nil {
+			note(*t)
+		}
+	}
+	if p.status.Fleet != nil {
+		note(p.status.Fleet.SweptAt)
+	}
+	for _, rec := range p.status.Devices {
+		for i := range rec.Status.Attempts {
+			a := &rec.Status.Attempts[i]
+			note(a.AssignedAt)
+			noteP(a.StartedAt)
+			noteP(a.OnTargetAt)
+			noteP(a.EndedAt)
+		}
+	}
+	return newest
+}
+
+// guard looks at the source branch: is it there, and does it go on from what
+// was swept?
+func (p *pass) guard(ctx context.Context) error {
+	if p.head == "" {
+		return p.noSource(ctx)
+	}
+	swept := p.status.swept()
+	if swept == "" || swept == p.head {
+		return nil
+	}
+	r := p.d.cfg.Remote
+	forward, err := r.IsAncestor(ctx, swept, p.head)
+	if err != nil {
+		return fmt.Errorf("ask whether %s is an ancestor of %s: %w", short(swept), short(p.head), err)
+	}
+	if forward {
+		p.d.once("stale", "")
+		return nil
+	}
+	behind, err := r.IsAncestor(ctx, p.head, swept)
+	if err != nil {
+		return fmt.Errorf("ask whether %s is an ancestor of %s: %w", short(p.head), short(swept), err)
+	}
+	switch {
+	case accepts(p.d.accept.Rewrite, p.head):
+		p.d.log.InfoContext(ctx, "the rewritten source branch is accepted", keyOld, swept, keyCommit, p.head)
+	case behind:
+		p.stale = true
+		if p.d.once("stale", p.head) {
+			p.d.log.WarnContext(ctx, "the source branch is behind what was swept; a server that lags, or a branch that was set back (then: --accept-rewrite)",
+				keyCommit, p.head, keyOld, swept)
+		}
+	default:
+		p.stop(stop{
+			reason:  "HistoryRewritten",
+			message: fmt.Sprintf("the source branch %s was rewritten: %s does not come from %s, which was swept", p.branch, p.head, swept),
+			remedy:  fmt.Sprintf("push the old history again, or start the daemon with --accept-rewrite %s", p.head),
+		})
+	}
+	return nil
+}
+
+// noSource says what is there instead of the source branch.
+func (p *pass) noSource(ctx context.Context) error {
+	names, err := p.branchNames(ctx)
+	if err != nil {
+		return err
+	}
+	s := stop{
+		reason:  "BranchMissing",
+		message: fmt.Sprintf("the source branch %s is not there; the repository has: %s", p.branch, names),
+		remedy:  "push the branch, or configure another one (--branch)",
+	}
+	if names == "" {
+		s = stop{
+			reason:  "NoCommits",
+			message: "the repository has no commits yet",
+			remedy:  "push the first commit (gitopsd init makes one); the daemon goes on by itself",
+		}
+	}
+	p.stop(s)
+	// Without a status branch there is nothing to go on with, and the first
+	// branch of an empty repository should be a person's.
+	p.mute = p.tip == ""
+	return nil
+}
+
+// deletions stops the pass when more devices are gone than anybody deletes
+// without saying so. It gives false then.
+func (p *pass) deletions(ctx context.Context, head *schema.Fleet) (bool, error) {
+	swept := p.status.swept()
+	if swept == "" || swept == p.head {
+		return true, nil
+	}
+	total, gone := 0, 0
+	for id, rec := range p.status.Devices {
+		if rec.Assignment != nil && rec.Assignment.Removed {
+			continue
+		}
+		total++
+		if head.Member(id) == nil {
+			gone++
+		}
+	}
+	limit := max(deletionFloor, total*deletionPercent/100)
+	if gone == 0 || (gone <= limit && gone < total) {
+		return true, nil
+	}
+	accepted, err := p.acceptedDeletions(ctx, swept)
+	if err != nil {
+		return false, err
+	}
+	if gone <= accepted {
+		return true, nil
+	}
+	p.stop(stop{
+		reason:  "TooManyDeletions",
+		message: fmt.Sprintf("%d of %d devices are gone from %s since %s was swept; up to %d may go at once, and never all", gone, total, short(p.head), short(swept), limit),
+		remedy:  fmt.Sprintf("bring them back, or push a commit whose message has the line %q", fmt.Sprintf("%s %d", deletionTrailer, gone)),
+	})
+	return false, nil
+}
+
+// acceptedDeletions is the largest count that a commit since the swept one
+// accepts.
+func (p *pass) acceptedDeletions(ctx context.Context, swept string) (int, error) {
+	most := 0
+	err := p.d.cfg.Remote.Log(ctx, p.head, swept, func(_, _ string, _ time.Time, message string) bool {
+		for line := range strings.SplitSeq(message, "\n") {
+			if rest, ok := strings.CutPrefix(strings.TrimSpace(line), deletionTrailer); ok {
+				if n, err := strconv.Atoi(strings.TrimSpace(rest)); err == nil {
+					most = max(most, n)
+				}
+			}
+		}
+		return true
+	})
+	if err != nil {
+		return 0, fmt.Errorf("read the commit messages since %s: %w", short(swept), err)
+	}
+	return most, nil
+}

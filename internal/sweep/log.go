@@ -1,0 +1,33 @@
+package sweep
+
+// Keys of log records, so that one thing has one name in every line.
+const (
+	keyDevice   = "device"
+	keyAttempt  = "attempt"
+	keyVersion  = "version"
+	keyOutcome  = "outcome"
+	keyCode     = "code"
+	keyReason   = "reason"
+	keyRemedy   = "remedy"
+	keyCommit   = "commit"
+	keyOld      = "old"
+	keyBranch   = "branch"
+	keyRef      = "ref"
+	keyTry      = "try"
+	keyError    = "error"
+	keyFile     = "file"
+	keyInterval = "next"
+)
+
+// once says whether text is news about a subject; "" clears it.
+func (d *Daemon) once(subject, text string) bool {
+	if d.said[subject] == text {
+		return false
+	}
+	if text == "" {
+		delete(d.said, subject)
+	} else {
+		d.said[subject] = text
+	}
+	return true
+}

@@ -1,0 +1,65 @@
+package sweep
+
+import (
+	"context"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+const (
+	// firstRetry and lastRetry bound the waits after errors: soon enough for
+	// a server that restarts, seldom enough for one that is down.
+	firstRetry = 2 * time.Second
+	lastRetry  = 5 * time.Minute
+)
+
+// Run sweeps until the context ends, which is not an error. An error of a
+// pass is logged once and tried again, with growing waits.
+func (d *Daemon) Run(ctx context.Context) error {
+	changes, stopped, err := d.watch(ctx)
+	if err != nil {
+		// Polling goes on without it.
+		d.log.WarnContext(ctx, "the repository cannot be watched; changes are found by polling", keyFile, d.cfg.WatchPath, keyError, err.Error())
+	}
+	defer func() { <-stopped }()
+	retry := backoff.NewExponentialBackOff()
+	retry.InitialInterval = firstRetry
+	retry.MaxInterval = lastRetry
+	for {
+		_, err := d.Once(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		wait := d.cfg.Interval
+		if err != nil {
+			wait = retry.NextBackOff()
+			if d.once("pass", err.Error()) {
+				d.log.ErrorContext(ctx, "the sweep could not be done: "+err.Error(), keyInterval, wait.Round(time.Second).String())
+			}
+		} else {
+			retry.Reset()
+			if d.once("pass", "") {
+				d.log.InfoContext(ctx, "the sweep works again")
+			}
+		}
+		if !d.pause(ctx, wait, changes) {
+			return nil
+		}
+	}
+}
+
+// pause waits for the next pass: its time, or a reason to come sooner. It
+// gives false when there will be none.
+func (d *Daemon) pause(ctx context.Context, wait time.Duration, changes <-chan struct{}) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+	case <-d.cfg.Wake:
+	case <-changes:
+	}
+	return true
+}

@@ -1,0 +1,250 @@
+package sweep
+
+import (
+	"context"
+	"time"
+
+	"github.com/gitopsd/gitopsd/planner"
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+// plan takes a snapshot of every device, lets the planner decide, applies
+// what it decided to drafts, and plans once more over the drafts: the
+// verdicts that are committed are those of the status that is committed.
+func (p *pass) plan(_ context.Context) error {
+	p.watching = p.d.state.watching(p.now)
+	if p.fleet == nil {
+		return nil // only the stop is written
+	}
+	scene := p.scene()
+	in := PlannerInput(scene)
+	first := planner.Plan(in)
+	p.makeDrafts(in)
+	changed := p.applyAll(scene, in, first)
+
+	p.final = first
+	if changed {
+		after := scene
+		after.Status = p.drafted()
+		after.Delivered = nil // nothing of what is new is delivered yet
+		p.final = planner.Plan(PlannerInput(after))
+	}
+	p.writeVerdicts()
+	p.keepGap(in)
+	p.dropPickups()
+	return nil
+}
+
+// scene is what this pass knows.
+func (p *pass) scene() Scene {
+	s := Scene{
+		Fleet: p.fleet.fleet, Status: p.status, Facts: p.facts,
+		Now: p.now, OwnVersion: p.d.cfg.OwnVersion, Watching: p.watching, NoTimeouts: p.clockStops,
+		Restrict: p.restrict, Delivered: p.confirmed, Pickup: p.pickups(),
+	}
+	if len(p.stops) > 0 {
+		s.Stopped = p.stops[0].reason
+	}
+	for _, m := range p.fleet.fleet.Devices {
+		p.facts[m.ID] = p.factsOf(m.ID)
+	}
+	for id := range p.status.Devices {
+		if _, ok := p.facts[id]; !ok {
+			p.facts[id] = p.factsOf(id)
+		}
+	}
+	return s
+}
+
+// pickups are the restarted pickup clocks. An attempt whose delivery a server
+// refuses is not late: its device cannot see it.
+func (p *pass) pickups() map[string]pickupState {
+	all := p.d.state.watch.Pickup
+	for ref := range p.d.refused {
+		id := ref[len(p.d.cfg.DeviceRefs):]
+		if rec := p.status.Devices[id]; rec != nil {
+			p.d.restartPickup(rec, p.now)
+			all = p.d.state.watch.Pickup
+		}
+	}
+	return all
+}
+
+// makeDrafts gives every device of the fleet a draft, and every one that left
+// it and is still on the status branch.
+func (p *pass) makeDrafts(in planner.Input) {
+	for _, m := range p.fleet.fleet.Devices {
+		p.drafts = append(p.drafts, newDraft(m, p.status.record(m.ID), p.facts[m.ID]))
+	}
+	for i := range in.Devices {
+		if d := &in.Devices[i]; d.Removed {
+			if rec := p.status.Devices[d.ID]; rec != nil {
+				p.drafts = append(p.drafts, newDraft(nil, rec, p.facts[d.ID]))
+			}
+		}
+	}
+	if p.rebuilt {
+		for _, dr := range p.drafts {
+			dr.complete()
+		}
+	}
+}
+
+// applyAll applies a plan to the drafts and says whether it moved anything.
+// Outcomes come first: they free the slots that the upgrades take.
+func (p *pass) applyAll(scene Scene, in planner.Input, res planner.Result) bool {
+	devices := make(map[string]*planner.Device, len(in.Devices))
+	for i := range in.Devices {
+		devices[in.Devices[i].ID] = &in.Devices[i]
+	}
+	byID := make(map[string]*draft, len(p.drafts))
+	for _, dr := range p.drafts {
+		byID[dr.id] = dr
+	}
+	for _, dec := range res.Decisions {
+		if dr := byID[dec.Device]; dr != nil && dr.apply(dec, devices[dec.Device].Said, p.now) {
+			p.note(dr, dec)
+		}
+	}
+	for i := range res.Verdicts {
+		v := &res.Verdicts[i]
+		if dr := byID[v.Device.ID]; v.Upgrade && dr != nil && dr.member != nil && dr.member.Rendered != nil {
+			p.assign(dr, v)
+		}
+	}
+	changed := false
+	for _, dr := range p.drafts {
+		known := devices[dr.id]
+		if dr.member != nil {
+			dr.hold(scene.holdOf(dr.member))
+			dr.stay()
+			dr.status.Policy = dr.member.Policy
+		} else {
+			dr.remove(p.now)
+			dr.retire = dr.gone(known.Online)
+		}
+		dr.observe(known.Online, known.OfflineSince, p.now)
+		dr.finish()
+		changed = changed || dr.moved || dr.docChanged() || dr.statusChanged()
+	}
+	return changed
+}
+
+// assign gives a device its next attempt.
+func (p *pass) assign(dr *draft, v *planner.Verdict) {
+	m := dr.member
+	var settle *schema.Duration
+	if policy := p.fleet.fleet.Policy(m.Policy); policy != nil && policy.Spec.Settle.D(0) > 0 {
+		settle = policy.Spec.Settle
+	}
+	dr.assign(v.Device.InstallID, settle, p.becauseOf(m), p.now)
+	move := dr.move(lastAttempt(dr.status))
+	move.Because = v.Reason
+	p.result.Assigned = append(p.result.Assigned, move)
+}
+
+// becauseOf is the change that led to a rollout: the commit that was swept
+// when its first device was assigned it.
+func (p *pass) becauseOf(m *schema.Member) *schema.Because {
+	key := m.Policy + "\x00" + m.Version + "\x00" + m.Rollout
+	if b := p.d.because[key]; b != nil {
+		return b
+	}
+	var found *schema.Because
+	for _, rec := range p.status.Devices {
+		a := lastAttempt(rec.Status)
+		if doc := rec.Assignment; doc != nil && doc.Because != nil && a != nil && a.Attempt == doc.Attempt &&
+			a.Policy == m.Policy && a.Version == m.Version && a.Rollout == m.Rollout &&
+			(found == nil || doc.Because.Commit < found.Commit) {
+			found = doc.Because
+		}
+	}
+	if found == nil {
+		found = &schema.Because{Commit: p.fleet.commit, Subject: p.fleet.subject, Author: p.fleet.author, Policy: m.Policy}
+	}
+	p.d.because[key] = found
+	return found
+}
+
+// note puts a decision into the result.
+func (p *pass) note(dr *draft, dec planner.Decision) {
+	move := dr.move(dr.attempt(dec.Attempt))
+	move.Because = dec.Because
+	switch {
+	case dec.End != "":
+		p.result.Ended = append(p.result.Ended, move)
+	case dec.Recall != "":
+		move.Outcome = schema.Outcome(dec.Recall)
+		p.result.Recalled = append(p.result.Recalled, move)
+	}
+}
+
+// drafted is the status as the drafts have it, for planning only.
+func (p *pass) drafted() *Status {
+	s := newStatus()
+	s.Retired = p.status.Retired
+	for _, dr := range p.drafts {
+		s.Devices[dr.id] = &Record{ID: dr.id, Path: dr.path, Status: dr.status, Assignment: dr.doc}
+	}
+	return s
+}
+
+// writeVerdicts puts the final verdicts into the drafts, in the words that
+// are committed.
+func (p *pass) writeVerdicts() {
+	byID := make(map[string]*planner.Verdict, len(p.final.Verdicts))
+	for i := range p.final.Verdicts {
+		byID[p.final.Verdicts[i].Device.ID] = &p.final.Verdicts[i]
+	}
+	for _, dr := range p.drafts {
+		v := byID[dr.id]
+		if v == nil {
+			dr.status.Verdict = schema.Verdict{Code: codeRemoved, Reason: reasonRemoved}
+			continue
+		}
+		code := v.Code.ForGit()
+		reason := v.Reason
+		if v.Code == planner.Upgrade {
+			// The replanning found room that the plan did not; it goes in the
+			// next pass.
+			code, reason = planner.Queued, "waits for its turn to go to "+v.Target.Version
+		}
+		dr.status.Verdict = schema.Verdict{Code: string(code), Target: v.Target.Version, Reason: reason}
+	}
+}
+
+// keepGap remembers the silence between two passes that would hide a
+// device's: the shortest after which one counts as offline.
+func (p *pass) keepGap(in planner.Input) {
+	gap := time.Duration(0)
+	configured := map[string]time.Duration{}
+	for i := range in.Policies {
+		configured[in.Policies[i].Name] = in.Policies[i].OfflineAfter
+	}
+	for i := range in.Devices {
+		d := &in.Devices[i]
+		if !d.Seen {
+			continue
+		}
+		if limit := offlineLimit(p.facts[d.ID].Report, configured[d.Policy]); gap == 0 || limit < gap {
+			gap = limit
+		}
+	}
+	p.d.state.watch.Gap = max(gap, minOfflineAfter)
+}
+
+// dropPickups forgets the restarted clocks of attempts that are no longer
+// waiting.
+func (p *pass) dropPickups() {
+	pickup := p.d.state.watch.Pickup
+	for id, s := range pickup {
+		rec := p.status.Devices[id]
+		if rec == nil {
+			delete(pickup, id)
+			continue
+		}
+		if a := lastAttempt(rec.Status); a == nil || a.Attempt != s.Attempt || a.Outcome != "" || a.StartedAt != nil {
+			delete(pickup, id)
+		}
+	}
+}

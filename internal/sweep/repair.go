@@ -1,0 +1,350 @@
+package sweep
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+const (
+	assignmentFile = "assignment.yaml"
+	reportFile     = "report.yaml"
+
+	// maxDelivery bounds a delivery that is read back: an assignment with its
+	// payloads.
+	maxDelivery = 256 << 20
+)
+
+// repair makes the delivery refs carry what the status branch says. All are
+// compared at the start, after an uncertain push and hourly; in each pass
+// those whose answer matters: an open recall, a lost attempt, a ref that was
+// refused before.
+func (p *pass) repair(ctx context.Context) error {
+	d := p.d
+	values, err := p.deliveryValues(ctx)
+	if err != nil || p.mute {
+		return err
+	}
+	p.delivery = values
+	if p.rebuilt || (p.tip == "" && len(values) == 0) {
+		return nil
+	}
+	if p.tip == "" {
+		return p.statusLoss(ctx, stop{
+			reason: "StatusMissing",
+			message: fmt.Sprintf("the status branch %s is gone, but %d devices have assignments (such as %s)",
+				d.cfg.StatusBranch, len(values), slices.Min(slices.Collect(maps.Keys(values)))),
+			remedy: "push the branch again, or start the daemon with --accept-status-loss=<source commit> to rebuild it",
+		})
+	}
+	if err := p.repairWrong(ctx, values); err != nil {
+		if s, ok := asStop(err); ok {
+			return p.statusLoss(ctx, s)
+		}
+		return err
+	}
+	if p.mute || p.rebuilt {
+		return nil
+	}
+	if p.full {
+		d.repairedAt = p.now
+	}
+	p.noticeRefusals()
+	return nil
+}
+
+func (p *pass) repairWrong(ctx context.Context, values map[string]string) error {
+	wrong, err := p.compare(ctx, values)
+	if err != nil {
+		return err
+	}
+	return p.rewrite(ctx, wrong, values)
+}
+
+// deliveryValues reads the delivery refs that are to be compared: device →
+// commit, "" = absent. Every read counts as fresh: it is of this pass.
+func (p *pass) deliveryValues(ctx context.Context) (map[string]string, error) {
+	d := p.d
+	values := map[string]string{}
+	if p.full {
+		for ref, commit := range p.refs {
+			if id, ok := strings.CutPrefix(ref, d.cfg.DeviceRefs); ok && id != "" {
+				values[id] = commit
+			}
+		}
+		d.delivered = maps.Clone(values)
+		return values, nil
+	}
+	for id, rec := range p.status.Devices {
+		if rec.Assignment != nil && (d.unsure[id] || awaitsDelivery(rec)) {
+			values[id] = ""
+		}
+	}
+	if len(values) == 0 {
+		return values, nil
+	}
+	p.relist = true
+	var names []string
+	for id := range values {
+		names = append(names, d.cfg.DeviceRefs+id)
+	}
+	slices.Sort(names)
+	refs, err := d.cfg.Remote.Refs(ctx, names...)
+	if err != nil {
+		return nil, fmt.Errorf("list the deliveries in question: %w", err)
+	}
+	for id := range values {
+		values[id] = refs[d.cfg.DeviceRefs+id]
+		d.delivered[id] = values[id]
+	}
+	return values, nil
+}
+
+// awaitsDelivery says whether the outcome of the last attempt depends on what
+// the device could see when it reported.
+func awaitsDelivery(rec *Record) bool {
+	a := lastAttempt(rec.Status)
+	return a != nil && ((a.Outcome == "" && a.Recall != nil) || a.Outcome == schema.OutcomeLost)
+}
+
+func lastAttempt(s *schema.DeviceStatus) *schema.Attempt {
+	if s == nil || len(s.Attempts) == 0 {
+		return nil
+	}
+	return &s.Attempts[len(s.Attempts)-1]
+}
+
+// compare finds the devices whose ref differs from what it should carry.
+func (p *pass) compare(ctx context.Context, values map[string]string) ([]string, error) {
+	d := p.d
+	var wrong []string
+	ids := slices.Collect(maps.Keys(values))
+	if p.full {
+		for id := range p.status.Devices {
+			if _, ok := values[id]; !ok {
+				ids = append(ids, id)
+			}
+		}
+	}
+	slices.Sort(ids)
+	for _, id := range ids {
+		rec := p.status.Devices[id]
+		if rec == nil || rec.Assignment == nil {
+			wrong = append(wrong, id) // there is a ref, and no document for it
+			continue
+		}
+		want, err := p.expected(ctx, rec)
+		if err != nil {
+			return nil, err
+		}
+		if values[id] != want {
+			wrong = append(wrong, id)
+			continue
+		}
+		p.confirmed[id] = true
+		delete(d.unsure, id)
+		delete(d.refused, d.cfg.DeviceRefs+id)
+	}
+	return slices.DeleteFunc(wrong, func(id string) bool {
+		rec := p.status.Devices[id]
+		return values[id] == "" && (rec == nil || rec.Assignment == nil)
+	}), nil
+}
+
+// expected is the commit that the device's delivery ref should be at.
+func (p *pass) expected(ctx context.Context, rec *Record) (string, error) {
+	if rec.delivery != "" {
+		return rec.delivery, nil
+	}
+	commit, err := p.deliver(ctx, rec.payloads, assignedPath(rec.Path), p.status.blobs)
+	if err != nil {
+		return "", err
+	}
+	rec.delivery = commit
+	return commit, nil
+}
+
+// deliver makes the commit of a delivery from blobs of the status branch.
+func (p *pass) deliver(ctx context.Context, payloads []string, assigned string, blobs map[string]string) (string, error) {
+	files := map[string]string{assignmentFile: blobs[assigned]}
+	for _, digest := range payloads {
+		from := payloadPath(digest)
+		if blobs[from] == "" {
+			return "", &unreadable{path: assigned, why: "it names " + from + ", which is not there"}
+		}
+		files[payloadsDir+strings.TrimPrefix(digest, digestPrefix)] = blobs[from]
+	}
+	commit, err := p.d.cfg.Remote.Orphan(ctx, files)
+	if err != nil {
+		return "", fmt.Errorf("build the delivery of %s: %w", assigned, err)
+	}
+	return commit, nil
+}
+
+// rewrite puts right what differs, each ref by the value that was read and
+// whose generation was compared, so that no device ever sees one fall.
+func (p *pass) rewrite(ctx context.Context, wrong []string, values map[string]string) error {
+	d := p.d
+	if len(wrong) == 0 {
+		return nil
+	}
+	generations, err := p.deliveredGenerations(ctx, wrong, values)
+	if err != nil {
+		return err
+	}
+	moves := map[string][2]string{}
+	for _, id := range wrong {
+		ref := d.cfg.DeviceRefs + id
+		there, here := generations[id], p.status.generation(id)
+		if there > here {
+			if err := p.checkTip(ctx); err != nil {
+				return err
+			}
+			return p.statusLoss(ctx, rewound(id, there, here))
+		}
+		rec := p.status.Devices[id]
+		switch {
+		case rec != nil && rec.Assignment != nil:
+			want, err := p.expected(ctx, rec)
+			if err != nil {
+				return err
+			}
+			moves[ref] = [2]string{values[id], want}
+		case p.status.Retired[id] != nil:
+			moves[ref] = [2]string{values[id], ""}
+		case d.once("foreign "+id, values[id]):
+			d.log.WarnContext(ctx, "there is a delivery for a device that the status branch does not know; it is left alone", keyRef, ref)
+		}
+	}
+	if len(moves) == 0 {
+		return nil
+	}
+	p.relist = true
+	refused, err := d.cfg.Remote.Publish(ctx, nil, moves)
+	if err != nil {
+		d.uncertain()
+		return fmt.Errorf("repair %d deliveries: %w", len(moves), err)
+	}
+	for _, id := range wrong {
+		ref := d.cfg.DeviceRefs + id
+		move, ok := moves[ref]
+		if !ok {
+			continue
+		}
+		if why, no := refused[ref]; no {
+			d.unsure[id] = true
+			d.refused[ref] = why
+			continue
+		}
+		d.delivered[id] = move[1]
+		delete(d.unsure, id)
+		delete(d.refused, ref)
+		if rec := p.status.Devices[id]; rec != nil && rec.Assignment != nil {
+			p.confirmed[id] = true
+			d.restartPickup(rec, p.now)
+			d.log.InfoContext(ctx, "delivery repaired", keyDevice, id, keyRef, ref)
+		}
+	}
+	return nil
+}
+
+// deliveredGenerations reads what the differing refs carry; what cannot be
+// understood has no generation.
+func (p *pass) deliveredGenerations(ctx context.Context, wrong []string, values map[string]string) (map[string]int64, error) {
+	docs, err := p.readDeliveries(ctx, wrong, values)
+	if err != nil {
+		return nil, err
+	}
+	generations := map[string]int64{}
+	for id, a := range docs {
+		generations[id] = a.Generation
+	}
+	return generations, nil
+}
+
+// readDeliveries reads the assignments that stand at delivery refs.
+func (p *pass) readDeliveries(ctx context.Context, ids []string, values map[string]string) (map[string]*schema.Assignment, error) {
+	tips := map[string]string{}
+	for _, id := range ids {
+		if values[id] != "" {
+			tips[p.d.cfg.DeviceRefs+id] = values[id]
+		}
+	}
+	if len(tips) == 0 {
+		return nil, nil
+	}
+	contents, err := p.d.cfg.Remote.Tips(ctx, tips, maxDelivery)
+	if err != nil {
+		return nil, fmt.Errorf("read %d deliveries: %w", len(tips), err)
+	}
+	docs := map[string]*schema.Assignment{}
+	for ref, files := range contents {
+		id := strings.TrimPrefix(ref, p.d.cfg.DeviceRefs)
+		a := &schema.Assignment{}
+		if err := decodeStatus(ref, files[assignmentFile], a); err == nil && a.Metadata.Name == id {
+			docs[id] = a
+		}
+	}
+	return docs, nil
+}
+
+// checkTip tells a status branch that was rewound from one that moved on
+// since this pass listed it.
+func (p *pass) checkTip(ctx context.Context) error {
+	ref := branchRef(p.d.cfg.StatusBranch)
+	refs, err := p.d.cfg.Remote.Refs(ctx, ref)
+	if err != nil {
+		return fmt.Errorf("list the status branch %s: %w", p.d.cfg.StatusBranch, err)
+	}
+	if refs[ref] != p.tip {
+		return &raceError{what: "a delivery is newer than the status branch was"}
+	}
+	return nil
+}
+
+func rewound(id string, there, here int64) stop {
+	return stop{
+		reason:  "StatusRewound",
+		message: fmt.Sprintf("the status branch went back: %s was given generation %d, the branch says %d", id, there, here),
+		remedy:  "push the newer status branch again, or start the daemon with --accept-status-loss=<source commit> to rebuild it",
+	}
+}
+
+// statusLoss stops the pass without writing, or begins to rebuild where a
+// person has accepted that.
+func (p *pass) statusLoss(_ context.Context, s stop) error {
+	if p.d.accept.StatusLoss == "" || s.reason == reasonFormat {
+		p.stopMute(s)
+		return nil
+	}
+	p.rebuilt = true
+	if !p.full {
+		p.d.repairedAt = time.Time{}
+		return &raceError{what: "all deliveries are needed to rebuild the status branch"}
+	}
+	return nil
+}
+
+// uncertain notes that a push may or may not have arrived.
+func (d *Daemon) uncertain() { d.repairedAt = time.Time{} }
+
+// noticeRefusals makes refused deliveries a condition: a server's rule, never
+// a failure of devices.
+func (p *pass) noticeRefusals() {
+	d := p.d
+	if len(d.refused) == 0 {
+		return
+	}
+	ref := slices.Min(slices.Collect(maps.Keys(d.refused)))
+	p.notices = append(p.notices, schema.Condition{
+		Type:    conditionRefused,
+		Reason:  "ServerRefusesRefs",
+		Message: fmt.Sprintf("%s does not move: %s", ref, d.refused[ref]),
+		Remedy:  fmt.Sprintf("let the daemon's account push %s*, or configure another prefix under refs.devices", d.cfg.DeviceRefs),
+	})
+}

@@ -1,0 +1,177 @@
+package sweep
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+const (
+	// maxReport bounds a report: a few failures of 8 KiB each and a list of
+	// drifted paths fit many times.
+	maxReport = 1 << 20
+
+	// duplicateFor is how long two installations under one name stay an
+	// accusation after they last took turns; a device that was set up anew
+	// and back again is itself again after it.
+	duplicateFor = time.Hour
+)
+
+// reportView is what this daemon has read of one report ref.
+type reportView struct {
+	tip     string
+	report  *schema.Report // the newest good one; nil = none yet
+	problem string         // why the newest one is not good; "" = it is
+}
+
+// readReports reads the reports whose refs moved, all in one exchange.
+func (p *pass) readReports(ctx context.Context) error {
+	d := p.d
+	refs := p.refs
+	if p.relist || !d.sameRepository() {
+		var err error
+		if refs, err = d.cfg.Reports.Refs(ctx, d.cfg.ReportRefs); err != nil {
+			return fmt.Errorf("list the reports: %w", err)
+		}
+	}
+	changed := map[string]string{}
+	for ref, tip := range refs {
+		id, ok := strings.CutPrefix(ref, d.cfg.ReportRefs)
+		if !ok || id == "" {
+			continue
+		}
+		if v := d.reports[id]; v == nil || v.tip != tip {
+			changed[ref] = tip
+		}
+	}
+	if len(changed) > 0 {
+		contents, err := d.cfg.Reports.Tips(ctx, changed, maxReport)
+		if err != nil {
+			return fmt.Errorf("read %d reports: %w", len(changed), err)
+		}
+		for _, ref := range slices.Sorted(maps.Keys(changed)) {
+			id := strings.TrimPrefix(ref, d.cfg.ReportRefs)
+			files, found := contents[ref]
+			p.takeReport(ctx, id, changed[ref], files, found)
+		}
+	}
+	d.firstRead = true
+	return nil
+}
+
+// takeReport notes one moved report. A bad one never replaces a good one; it
+// becomes a problem in the device's status.
+func (p *pass) takeReport(ctx context.Context, id, tip string, files map[string][]byte, found bool) {
+	d := p.d
+	v := d.reports[id]
+	if v == nil {
+		v = &reportView{}
+		d.reports[id] = v
+	}
+	v.tip = tip
+	report, problem := readReport(id, files, found)
+	if problem == "" {
+		problem = p.noteSeen(id, report)
+	}
+	v.problem = problem
+	if problem == "" {
+		v.report = report
+	}
+	if d.once("report "+id, problem) && problem != "" {
+		d.log.WarnContext(ctx, "a report is refused", keyDevice, id, keyReason, problem)
+	}
+}
+
+func readReport(id string, files map[string][]byte, found bool) (*schema.Report, string) {
+	if !found {
+		return nil, fmt.Sprintf("the report is larger than %d bytes", maxReport)
+	}
+	data, ok := files[reportFile]
+	if !ok {
+		return nil, "the report ref holds no " + reportFile
+	}
+	r := &schema.Report{}
+	for _, problem := range schema.Decode(reportFile, data, r) {
+		if problem.Severity == schema.SeverityError {
+			return nil, fmt.Sprintf("%s:%d: %s", reportFile, problem.Line, oneLine(problem.Message))
+		}
+	}
+	if r.Metadata.Name != id {
+		return nil, fmt.Sprintf("the report is of another device: it names %q", r.Metadata.Name)
+	}
+	return r, ""
+}
+
+// noteSeen stamps when a sequence was first seen. It says what is wrong with
+// the order of the reports, or "".
+func (p *pass) noteSeen(id string, r *schema.Report) string {
+	d := p.d
+	s := d.state.seen[id]
+	observed := p.observed(id)
+	if s == nil {
+		s = &seenState{Install: r.InstallID, Sequence: r.Sequence, At: p.now}
+		if !d.firstRead && r.ReportedAt.Before(p.now) {
+			// This report may have been there long before this daemon was:
+			// the device's own word is all there is.
+			s.At = stamp(r.ReportedAt)
+		}
+		if observed != nil && observed.InstallID != "" && observed.InstallID != r.InstallID {
+			s.Installs = []string{observed.InstallID}
+		}
+		d.state.seen[id] = s
+		return ""
+	}
+	if s.Install == r.InstallID {
+		if r.Sequence < s.Sequence {
+			return fmt.Sprintf("sequence %d is below %d, which was seen before", r.Sequence, s.Sequence)
+		}
+		if r.Sequence > s.Sequence {
+			s.Sequence, s.At = r.Sequence, p.now
+		}
+		return ""
+	}
+	if slices.Contains(s.Installs, r.InstallID) {
+		s.Duplicate = p.now
+	}
+	s.Installs = append(slices.DeleteFunc(s.Installs, func(i string) bool { return i == r.InstallID || i == s.Install }), s.Install)
+	if over := len(s.Installs) - keptInstalls; over > 0 {
+		s.Installs = s.Installs[over:]
+	}
+	s.Install, s.Sequence, s.At = r.InstallID, r.Sequence, p.now
+	return ""
+}
+
+func (p *pass) observed(id string) *schema.Observed {
+	if rec := p.status.Devices[id]; rec != nil {
+		return rec.Status.Observed
+	}
+	return nil
+}
+
+// factsOf gathers what is known of a device from its reports.
+func (p *pass) factsOf(id string) Facts {
+	var f Facts
+	if v := p.d.reports[id]; v != nil {
+		f.Report, f.Problem = v.report, v.problem
+	}
+	if s := p.d.state.seen[id]; s != nil {
+		f.LastSeen = s.At
+		f.Duplicate = !s.Duplicate.IsZero() && p.now.Sub(s.Duplicate) < duplicateFor
+	}
+	return f
+}
+
+// oneLine keeps a device's words from breaking a document's line.
+func oneLine(s string) string {
+	const most = 500 // a status file is read by people
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
+}

@@ -1,0 +1,61 @@
+package sweep
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+// Modes of git tree entries.
+const (
+	gitExecutable = 0o100755
+	gitSymlink    = 0o120000
+	gitSubmodule  = 0o160000
+)
+
+// Source gives a fetched commit to package schema. The context bounds every
+// later read, because [schema.Source] has none of its own.
+func Source(ctx context.Context, r Remote, commit string) schema.Source {
+	return &commitSource{ctx: ctx, remote: r, commit: commit}
+}
+
+type commitSource struct {
+	ctx    context.Context //nolint:containedctx // see Source
+	remote Remote
+	commit string
+}
+
+// Entries lists the whole tree; sizes are not known before a blob is read.
+func (s *commitSource) Entries() ([]schema.Entry, error) {
+	var entries []schema.Entry
+	err := s.remote.Walk(s.ctx, s.commit, func(p, blob string, mode uint32) error {
+		e := schema.Entry{Path: p, ID: blob, Size: -1}
+		switch mode {
+		case gitExecutable:
+			e.Mode = schema.ModeExecutable
+		case gitSymlink:
+			e.Mode = schema.ModeSymlink
+		case gitSubmodule:
+			e.Mode = schema.ModeSubmodule
+		}
+		entries = append(entries, e)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the tree of %s: %w", short(s.commit), err)
+	}
+	return entries, nil
+}
+
+// Read gives the content of an entry.
+func (s *commitSource) Read(e schema.Entry, limit int64) ([]byte, error) {
+	data, err := s.remote.Blob(s.ctx, e.ID, limit)
+	if kindOf(err) == kindRefused { // the only thing that reading a blob can be refused for is its size
+		return nil, fmt.Errorf("%s: %w", e.Path, schema.ErrTooLarge)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s of %s: %w", e.Path, short(s.commit), err)
+	}
+	return data, nil
+}
