@@ -151,17 +151,20 @@ var atRest = []string{"", "Updated", "Error", phaseWaiting}
 
 // busy says why a device must not be interrupted; "" = it may.
 func (d *device) busy() string {
-	said := d.Said
-	switch {
-	case d.Busy:
-		return because("busy", d.BusyReason)
-	case d.waiting():
-		return because("waiting", said.Message)
-	case said.Outcome == "" && (said.Starting || said.Begun && !slices.Contains(atRest, said.Phase)):
-		// Given up by us, but not by the device.
-		return fmt.Sprintf("still at work on attempt %d", said.Attempt)
+	if blocked, why := d.engaged(); blocked {
+		return why
+	}
+	if d.atWork() {
+		return fmt.Sprintf("still at work on attempt %d", d.Said.Attempt)
 	}
 	return ""
+}
+
+// atWork says whether a device is in the middle of an attempt. With none open
+// it is one that we gave up, but the device did not.
+func (d *device) atWork() bool {
+	said := d.Said
+	return said.Outcome == "" && (said.Starting || said.Begun && !slices.Contains(atRest, said.Phase))
 }
 
 // waiting says whether the device put off an attempt of its own. One that
@@ -177,9 +180,15 @@ func (d *device) waiting() bool {
 
 // blocked says whether its operator or its work keeps a device from starting.
 func (d *device) blocked() (bool, string) {
-	switch {
-	case d.held():
+	if d.held() {
 		return true, because("held", d.HeldReason)
+	}
+	return d.engaged()
+}
+
+// engaged says whether a device's own work comes first.
+func (d *device) engaged() (bool, string) {
+	switch {
 	case d.Busy:
 		return true, because("busy", d.BusyReason)
 	case d.waiting():

@@ -152,8 +152,10 @@ func (pl *plan) findCurrent() {
 			// The record is newer than the report that we happen to have.
 			d.current = true
 		case last.Outcome == Lost || last.Outcome == Failed:
-			// What it reported before that does not undo it.
-			d.current = d.current && (d.LastSeen.IsZero() || d.LastSeen.After(last.EndedAt))
+			// What it reported before that does not undo it, nor does a look
+			// into the middle of its work.
+			later := d.LastSeen.IsZero() || d.LastSeen.After(last.EndedAt)
+			d.current = d.current && later && !d.atWork()
 		}
 	}
 }
