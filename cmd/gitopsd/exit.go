@@ -69,12 +69,31 @@ func (a *app) report(cmd *cobra.Command, err error) int {
 		return code
 	}
 	fmt.Fprintf(a.err, "%s: %s\n", cmd.CommandPath(), view.CleanLines(err.Error()))
-	for next := err; next != nil; next = errors.Unwrap(next) {
-		if e, ok := next.(*exitError); ok && e.hint != "" {
-			fmt.Fprintf(a.err, "hint: %s\n", view.CleanLines(e.hint))
-		}
+	for _, hint := range hints(err) {
+		fmt.Fprintf(a.err, "hint: %s\n", view.CleanLines(hint))
 	}
 	return code
+}
+
+// hints lists what errors along the chain say about what to do next.
+func hints(err error) []string {
+	switch e := err.(type) {
+	case *exitError:
+		list := hints(e.err)
+		if e.hint != "" {
+			list = append([]string{e.hint}, list...)
+		}
+		return list
+	case interface{ Unwrap() error }:
+		return hints(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		var list []string
+		for _, one := range e.Unwrap() {
+			list = append(list, hints(one)...)
+		}
+		return list
+	}
+	return nil
 }
 
 var unknownFlag = regexp.MustCompile(`^unknown flag: --(\S+)`)

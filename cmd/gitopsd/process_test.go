@@ -84,10 +84,10 @@ func (w *world) start(ts *testscript.TestScript, name string, args []string) err
 	return nil
 }
 
-// stop ends processes: politely, which must give exit code 0, or with -kill
+// end ends processes: politely, which must give exit code 0, or with -kill
 // as a power cut would.
-func stop(w *world, _ *testscript.TestScript, args []string) error {
-	if err := usage(args, 1, "stop [-kill] NAME..."); err != nil {
+func end(w *world, _ *testscript.TestScript, args []string) error {
+	if err := usage(args, 1, "end [-kill] NAME..."); err != nil {
 		return err
 	}
 	kill := args[0] == "-kill"

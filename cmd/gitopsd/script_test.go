@@ -90,16 +90,24 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"agent":      command(startAgents),
 		"code":       command(exitsWith),
 		"edit":       command(edit),
+		"end":        command(end),
+		"ended":      command(ended),
+		"find":       command(find),
+		"fleet":      command(newFleet),
 		"git":        command(gitCommand),
+		"manage":     command(manage),
+		"manage-os":  command(manageOS),
 		"mode":       command(mode),
 		"nogit":      command(noGit),
+		"oldest":     command(oldest),
 		"push":       command(push),
+		"release":    command(newRelease),
 		"repository": command(repository),
 		"snapshot":   command(snapshot),
 		"start":      command(start),
 		"started":    command(started),
 		"state":      command(state),
-		"stop":       command(stop),
+		"target":     command(target),
 		"wait-file":  command(waitFile),
 		"wait-for":   command(waitFor),
 	}
@@ -405,20 +413,21 @@ func started(w *world, _ *testscript.TestScript, args []string) error {
 	if err := usage(args, 1, "started VERSION [DEVICE...]"); err != nil {
 		return err
 	}
-	names, err := gitserver.TryGit(w.bare(), "ls-tree", "-r", "--name-only", "refs/heads/gitopsd/status", "devices/")
+	ids, err := w.devices()
 	if err != nil {
-		return fmt.Errorf("list the status branch: %s", names)
+		return err
 	}
 	var got []string
-	for _, path := range strings.Fields(names) {
-		id := strings.TrimSuffix(filepath.Base(path), ".yaml")
+	for _, id := range ids {
 		tree, err := w.document(id)
 		if err != nil {
 			return err
 		}
 		attempts, _ := tree.(map[string]any)["attempts"].([]any)
 		for _, a := range attempts {
-			if at(a, []string{"version"}) == args[0] && at(a, []string{"startedAt"}) != "" {
+			// A start that ended between two sweeps has no time of its own.
+			begun := at(a, []string{"startedAt"}) != "" || slices.Contains([]string{"ok", "failed", "lost"}, at(a, []string{"outcome"}))
+			if begun && at(a, []string{"version"}) == args[0] {
 				got = append(got, id)
 				break
 			}

@@ -163,17 +163,16 @@ func PolicyPath(name string) string { return "policies/" + name + ".yaml" }
 // they were read, and from the attempts, which remember the rest.
 func history(d *schema.DeviceStatus, changes []Change) []Event {
 	list := []Event{}
-	for i, c := range changes {
-		if c.Status == nil || i+1 >= len(changes) && i > 0 && c.Status.Verdict.Code == "" {
+	var before *schema.DeviceStatus
+	for _, c := range slices.Backward(changes) {
+		if c.Status == nil {
+			before = nil
 			continue
-		}
-		var before *schema.DeviceStatus
-		if i+1 < len(changes) {
-			before = changes[i+1].Status
 		}
 		if text := difference(before, c.Status); text != "" {
 			list = append(list, Event{Time: c.Time, Text: text, Commit: c.Commit})
 		}
+		before = c.Status
 	}
 	for _, a := range d.Attempts {
 		list = append(list, Event{Time: a.AssignedAt, Text: fmt.Sprintf("attempt %d: %s was assigned", a.Attempt, a.Version)})
@@ -194,7 +193,9 @@ func history(d *schema.DeviceStatus, changes []Change) []Event {
 			list = append(list, Event{Time: *a.EndedAt, Text: text})
 		}
 	}
-	slices.SortStableFunc(list, func(a, b Event) int { return cmp.Compare(b.Time.Unix(), a.Time.Unix()) })
+	// Times are whole seconds: what happened in one stays in its order.
+	slices.SortStableFunc(list, func(a, b Event) int { return cmp.Compare(a.Time.Unix(), b.Time.Unix()) })
+	slices.Reverse(list)
 	return list
 }
 

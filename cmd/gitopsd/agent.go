@@ -1,0 +1,198 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gitopsd/gitopsd/agentsync"
+	"github.com/gitopsd/gitopsd/reconcile"
+	"github.com/gitopsd/gitopsd/repo"
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+func agentCommand(a *app) *cobra.Command {
+	var once bool
+	cmd := &cobra.Command{
+		Use:   "agent",
+		Short: "Run the agent of one device",
+		Long: `Run the agent: read what was assigned to this device, bring the device there, or
+put it back, and report. It needs no git program for a local repository.
+
+With --root every path that is read or written lies below that folder, and
+programs run with it as their working folder.
+
+Every value may also come from the environment (--repo-from is
+GITOPSD_REPO_FROM) or from the configuration file; a flag wins over the
+environment, and that over the file. "gitopsd config show agent" prints what
+holds.
+
+Exit codes of --once: 0 done, nothing to do, or deferred; 1 it failed, was
+rolled back, or a retry is due.`,
+		GroupID: groupRun,
+		Args:    args(0, 0, ""),
+		Example: `  gitopsd agent --repo https://git.example/fleet.git --device gw-berlin-01
+  gitopsd agent --config /etc/gitopsd/agent.yaml
+  gitopsd agent --repo /srv/git/fleet.git --device gw-1 --root /tmp/gw-1 --once`,
+	}
+	options := bindAgent(cmd)
+	cmd.Flags().BoolVar(&once, "once", false, "poll once, do the work that is due, report and end")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		spec, _, file, err := options.resolve(cmd, a.env)
+		if err != nil {
+			return err
+		}
+		if err := checkAgent(spec); err != nil {
+			return err
+		}
+		logger, err := newLogger(a.err, spec.LogFormat, spec.LogLevel)
+		if err != nil {
+			return err
+		}
+		return a.agent(cmd.Context(), spec, file, once, logger)
+	}
+	return cmd
+}
+
+// deviceID is a lower-case DNS label, which is also fit for a git ref.
+var deviceID = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+
+func checkAgent(spec schema.AgentSpec) error {
+	switch {
+	case spec.Device == "":
+		return withHint(usagef("no device is given"), "name it with --device, %s or device in the configuration file", variable("device"))
+	case !deviceID.MatchString(spec.Device):
+		return withHint(usagef("%q is no device id", spec.Device), "an id has at most 63 lower-case letters, digits and dashes inside")
+	case spec.Repo.URL == "" && spec.RepoFrom == "":
+		return withHint(usagef("no fleet repository is given"), "name it with --repo, %s or repo.url in the configuration file, or a file that holds it with --repo-from", variable("repo"))
+	case spec.Repo.URL != "" && spec.RepoFrom != "":
+		return withHint(usagef("both --repo and --repo-from say where the fleet repository is"), "leave one of repo and repoFrom away")
+	}
+	return nil
+}
+
+// agent joins repository, control and agent, and runs them until ctx ends.
+func (a *app) agent(ctx context.Context, spec schema.AgentSpec, file string, once bool, logger *slog.Logger) (err error) {
+	root := or(spec.Root, "/")
+	control, err := newControl(spec, root, logger)
+	if err != nil {
+		return err
+	}
+	defer control.Close()
+	agent, err := reconcile.New(reconcile.Config{
+		Device: spec.Device, Root: root, AgentVersion: a.build.Version, InitialVersion: spec.InitialVersion, Control: control,
+		Interval: spec.Interval.D(defaultInterval), Heartbeat: spec.Heartbeat.D(defaultHeartbeat),
+		BusyCheck: spec.BusyCheck, OS: spec.OS, BootTimeout: spec.Boot.Timeout.D(defaultBootTimeout),
+		Protected: protectedPaths(root, file, spec), Logger: logger,
+	})
+	if errors.Is(err, reconcile.ErrLocked) {
+		return withHint(fmt.Errorf("cannot start the agent of %s below %s: %w", spec.Device, root, err), "one agent for each root: end the other one first")
+	}
+	if err != nil {
+		return withHint(fmt.Errorf("cannot start the agent of %s below %s: %w", spec.Device, root, err), "check --root: the folder must exist and be writable")
+	}
+	defer func() { err = errors.Join(err, agent.Close()) }()
+	if once {
+		return a.agentOnce(ctx, agent)
+	}
+	logger.Info("agent started", "device", spec.Device, "version", a.build.Version)
+	switch err := agent.Run(ctx); {
+	case errors.Is(err, reconcile.ErrRebooting):
+		logger.Info("a reboot was started; the work goes on after it")
+		return nil
+	case err != nil && !interrupted(ctx, err):
+		return err
+	}
+	logger.Info("agent stopped")
+	return nil
+}
+
+// agentOnce makes one pass and says what came of it.
+func (a *app) agentOnce(ctx context.Context, agent *reconcile.Agent) error {
+	result, err := agent.Once(ctx)
+	if err != nil {
+		return err
+	}
+	if result.Summary != "" {
+		a.sayln("%s", clean(result.Summary))
+	}
+	if result.Exit != 0 {
+		return &exitError{code: exitCannot}
+	}
+	return nil
+}
+
+// newControl finds the repositories of a device.
+func newControl(spec schema.AgentSpec, root string, logger *slog.Logger) (*agentsync.Control, error) {
+	timeout := spec.Timeout.D(defaultTimeout)
+	open := func(where schema.RepoConfig) func(context.Context, string) (agentsync.Remote, error) {
+		return func(_ context.Context, url string) (agentsync.Remote, error) {
+			one, err := repo.OpenDevice(repo.Config{URL: url, Credentials: credentialsOf(where), Timeout: timeout, Logger: logger})
+			if err != nil {
+				return nil, err
+			}
+			return one, nil
+		}
+	}
+	fixed := func(url string) func() (string, error) {
+		return func() (string, error) { return url, nil }
+	}
+	config := agentsync.Config{
+		Remote: agentsync.Target{URL: fixed(spec.Repo.URL), Open: open(spec.Repo)},
+		Device: spec.Device, DeviceRefs: spec.Refs.Devices, ReportRefs: spec.Refs.Reports, Timeout: timeout, Logger: logger,
+	}
+	if spec.RepoFrom != "" {
+		config.Remote.URL = agentsync.URLFile(root, spec.RepoFrom)
+	}
+	if where, own := reportsOf(spec.Repo, spec.Reports); own {
+		config.Reports = &agentsync.Target{URL: fixed(where.URL), Open: open(where)}
+	}
+	control, err := agentsync.New(config)
+	if err != nil {
+		return nil, fmt.Errorf("cannot set up the way to control: %w", err)
+	}
+	return control, nil
+}
+
+// protectedPaths are the paths below the root that no spec may touch, because
+// the agent could not come back without them: its configuration, its
+// credentials and its own program.
+func protectedPaths(root, file string, spec schema.AgentSpec) []string {
+	paths := []string{"/etc/gitopsd"}
+	outer := []string{file}
+	for _, r := range []*schema.RepoConfig{&spec.Repo, spec.Reports.Repo} {
+		if r == nil || r.Credentials == nil {
+			continue
+		}
+		c := r.Credentials
+		outer = append(outer, c.PasswordFile, c.TokenFile, c.SSHKeyFile, c.SSHKeyPassphraseFile, c.KnownHostsFile, c.CAFile, c.ClientCertFile, c.ClientKeyFile)
+	}
+	if exe, err := os.Executable(); err == nil {
+		outer = append(outer, exe)
+	}
+	base, err := filepath.Abs(root)
+	if err != nil {
+		return paths
+	}
+	for _, p := range outer {
+		if p == "" {
+			continue
+		}
+		abs, err := filepath.Abs(p)
+		if err != nil {
+			continue
+		}
+		rel, err := filepath.Rel(base, abs)
+		if err == nil && rel != ".." && !strings.HasPrefix(rel, "../") {
+			paths = append(paths, "/"+filepath.ToSlash(rel))
+		}
+	}
+	return paths
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gitopsd/gitopsd/internal/sweep"
+	"github.com/gitopsd/gitopsd/repo"
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+// serveActs are what a person asks of one run; they have no place in an
+// environment or a file, where they would act again at every start.
+type serveActs struct {
+	once   bool
+	accept sweep.Accept
+}
+
+func serveCommand(a *app) *cobra.Command {
+	var acts serveActs
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the daemon that sweeps a fleet repository",
+		Long: `Run the daemon: fetch the fleet repository, validate it, decide which devices may
+have their new desired spec now, and commit verdicts and assignments to the
+status branch. It needs no git program for a local repository.
+
+Every value may also come from the environment (--status-branch is
+GITOPSD_STATUS_BRANCH) or from the configuration file; a flag wins over the
+environment, and that over the file. "gitopsd config show serve" prints what
+holds.
+
+Exit codes of --once: 0 the sweep was done, 1 it could not be, 3 it stopped and
+says what a person must do.`,
+		GroupID: groupRun,
+		Args:    args(0, 0, ""),
+		Example: `  gitopsd serve --repo /srv/git/fleet.git
+  gitopsd serve --repo https://git.example/fleet.git --username ops --password-file /run/secrets/git
+  gitopsd serve --repo /srv/git/fleet.git --once
+  gitopsd serve --repo /srv/git/fleet.git --once --accept-rewrite 4f2c91a`,
+	}
+	options := bindServe(cmd)
+	flags := cmd.Flags()
+	flags.BoolVar(&acts.once, "once", false, "do one sweep and end")
+	flags.StringVar(&acts.accept.Rewrite, "accept-rewrite", "", "go on with the rewritten source branch whose head is this commit")
+	flags.StringVar(&acts.accept.StatusLoss, "accept-status-loss", "", "rebuild the lost status branch, as of this source commit")
+	flags.BoolVar(&acts.accept.Clock, "accept-clock", false, "the clock is right as it is now; for the first sweep only")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		spec, _, file, err := options.resolve(cmd, a.env)
+		if err != nil {
+			return err
+		}
+		if err := needRepo(spec.Repo.URL); err != nil {
+			return err
+		}
+		branch, statusBranch := or(spec.Branch, schema.DefaultBranch), or(spec.StatusBranch, schema.DefaultStatusBranch)
+		if branch == statusBranch {
+			return withHint(usagef("branch and status branch are both %q", branch), "the daemon writes the status branch, people write the other one: name two")
+		}
+		logger, err := newLogger(a.err, spec.LogFormat, spec.LogLevel)
+		if err != nil {
+			return err
+		}
+		if file != "" {
+			logger.Debug("read the configuration file", "file", file)
+		}
+		return a.serve(cmd.Context(), spec, acts, logger)
+	}
+	return cmd
+}
+
+// serve joins repository, state and daemon, and runs them until ctx ends.
+func (a *app) serve(ctx context.Context, spec schema.ServeSpec, acts serveActs, logger *slog.Logger) (err error) {
+	base, err := stateBase(spec.State, a.env)
+	if err != nil {
+		return err
+	}
+	state, err := openState(base, spec.Repo.URL)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, state.close()) }()
+	if state.temporary {
+		logger.Warn("another daemon has the state folder of this repository; this one starts without what was kept there",
+			"folder", filepath.Join(base, folderName(spec.Repo.URL)), "instead", state.path)
+	}
+
+	config := repo.Config{
+		URL: spec.Repo.URL, Credentials: credentialsOf(spec.Repo), Store: filepath.Join(state.path, "fleet.git"),
+		Timeout: spec.Timeout.D(defaultTimeout), Author: repo.Author(spec.Author), Logger: logger,
+	}
+	fleet, err := repo.Open(config)
+	if err != nil {
+		return openError("the fleet repository", spec.Repo.URL, err)
+	}
+	defer func() { err = errors.Join(err, fleet.Close()) }()
+	reports := fleet
+	if where, own := reportsOf(spec.Repo, spec.Reports); own {
+		config.URL, config.Credentials, config.Store = where.URL, credentialsOf(where), filepath.Join(state.path, "reports.git")
+		if reports, err = repo.Open(config); err != nil {
+			return openError("the repository of the reports", where.URL, err)
+		}
+		defer func() { err = errors.Join(err, reports.Close()) }()
+	}
+	daemon, err := sweep.New(sweep.Config{
+		Remote: fleet, Reports: reports,
+		Branch: or(spec.Branch, schema.DefaultBranch), StatusBranch: spec.StatusBranch,
+		DeviceRefs: spec.Refs.Devices, ReportRefs: spec.Refs.Reports,
+		State: filepath.Join(state.path, "sweep"), OwnVersion: a.build.Version,
+		Interval: spec.Interval.D(defaultInterval), WatchPath: fleet.Path(), Accept: acts.accept, Logger: logger,
+	})
+	if err != nil {
+		return err
+	}
+	if acts.once {
+		return a.sweepOnce(ctx, daemon, spec)
+	}
+	logger.Info("serving", "repo", redact(spec.Repo.URL), "version", a.build.Version)
+	if err := daemon.Run(ctx); err != nil && !interrupted(ctx, err) {
+		return repoHint(err, spec.Repo.URL)
+	}
+	logger.Info("stopped")
+	return nil
+}
+
+// sweepOnce does one sweep and says what it did.
+func (a *app) sweepOnce(ctx context.Context, daemon *sweep.Daemon, spec schema.ServeSpec) error {
+	pass, err := daemon.Once(ctx)
+	if err != nil {
+		return repoHint(fmt.Errorf("cannot sweep %s: %w", redact(spec.Repo.URL), err), spec.Repo.URL)
+	}
+	if len(pass.Stops) == 0 {
+		return nil
+	}
+	for _, c := range pass.Stops {
+		a.sayln("stopped: %s", clean(c.Message))
+		if c.Remedy != "" {
+			a.sayln("remedy: %s", clean(c.Remedy))
+		}
+	}
+	return &exitError{code: exitContent}
+}

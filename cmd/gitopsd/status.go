@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gitopsd/gitopsd/internal/sweep"
+	"github.com/gitopsd/gitopsd/internal/view"
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+func statusCommand(a *app) *cobra.Command {
+	format := newOutput("table", "json")
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show the fleet at a glance",
+		Long: `Show what the status branch says: what was swept, how far each policy is, which
+devices need a person, and what the others wait for.`,
+		GroupID: groupLook,
+		Args:    args(0, 0, ""),
+		Example: `  gitopsd status --repo /srv/git/fleet.git
+  gitopsd status --repo https://git.example/fleet.git -o json | jq .counts`,
+	}
+	options := bindReader(cmd)
+	format.bind(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
+		r, err := options.open(cmd, a)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, r.close()) }()
+		status, err := r.status(cmd.Context())
+		if err != nil {
+			return err
+		}
+		if status.Commit == "" {
+			return r.noStatus()
+		}
+		fleet := view.NewFleet(r.branch(), statusView(status))
+		if format.value == "json" {
+			return writeJSON(a.out, fleet)
+		}
+		return view.WriteFleet(a.out, fleet, a.look())
+	}
+	return cmd
+}
+
+func (r *reader) status(ctx context.Context) (*sweep.Status, error) {
+	status, err := sweep.ReadStatus(ctx, r.fleet, r.statusBranch())
+	if err != nil {
+		return nil, repoHint(fmt.Errorf("cannot read the status of %s: %w", redact(r.spec.Repo.URL), err), r.spec.Repo.URL)
+	}
+	return status, nil
+}
+
+// noStatus is for a repository that was never swept.
+func (r *reader) noStatus() error {
+	return withHint(fmt.Errorf("%s has no branch %s: no sweep was done yet", redact(r.spec.Repo.URL), r.statusBranch()),
+		"gitopsd serve --repo %s --once does the first sweep; another branch is named with --status-branch", redact(r.spec.Repo.URL))
+}
+
+// statusView is what package view needs of the status branch.
+func statusView(s *sweep.Status) view.Status {
+	v := view.Status{Commit: s.Commit, Fleet: s.Fleet, Marks: s.Marks, Devices: map[string]*schema.DeviceStatus{}}
+	for _, d := range s.Devices {
+		v.Devices[d.Path] = d.Status
+	}
+	return v
+}
