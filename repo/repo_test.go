@@ -20,6 +20,7 @@ type place struct {
 	bare string // its path, for git
 	url  string
 	srv  *gitserver.Server
+	cred repo.Credentials
 }
 
 // everyWay runs a test over each way to reach a repository.
@@ -34,6 +35,22 @@ func everyWay(t *testing.T, test func(t *testing.T, p place)) {
 		p.srv.OnlyV0(true)
 		test(t, p)
 	})
+	t.Run("ssh-v0", func(t *testing.T) {
+		p, _ := overSSH(t)
+		test(t, p)
+	})
+	t.Run("ssh-v2", func(t *testing.T) {
+		p, srv := overSSH(t)
+		srv.AcceptV2(true)
+		test(t, p)
+	})
+}
+
+func overSSH(t testing.TB) (place, *gitserver.SSH) {
+	dir := t.TempDir()
+	bare := gitserver.Bare(t, dir, "fleet.git")
+	srv := gitserver.NewSSH(t, dir)
+	return place{bare: bare, url: srv.URL + "/fleet.git", cred: repo.Credentials{SSHKeyFile: srv.KeyFile, KnownHostsFile: srv.KnownHosts}}, srv
 }
 
 func overHTTP(t testing.TB) place {
@@ -50,7 +67,7 @@ func open(t testing.TB, p place) *repo.Repo {
 
 func openAt(t testing.TB, p place, store string) *repo.Repo {
 	t.Helper()
-	r, err := repo.Open(repo.Config{URL: p.url, Store: store, Timeout: 30 * time.Second})
+	r, err := repo.Open(repo.Config{URL: p.url, Store: store, Credentials: p.cred, Timeout: 30 * time.Second})
 	if err != nil {
 		t.Fatalf("open %s: %v", p.url, err)
 	}
@@ -60,7 +77,7 @@ func openAt(t testing.TB, p place, store string) *repo.Repo {
 
 func openDevice(t testing.TB, p place) *repo.Device {
 	t.Helper()
-	d, err := repo.OpenDevice(repo.Config{URL: p.url, Timeout: 30 * time.Second})
+	d, err := repo.OpenDevice(repo.Config{URL: p.url, Credentials: p.cred, Timeout: 30 * time.Second})
 	if err != nil {
 		t.Fatalf("open %s: %v", p.url, err)
 	}
