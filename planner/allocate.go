@@ -11,7 +11,7 @@ import (
 
 // gate holds a device back with its whole rollout; no code means that it may
 // go as soon as there is a slot.
-func (pl *plan) gate(d *device) Verdict {
+func (pl *plan) gate(d *device) finding {
 	p := d.policy
 	switch {
 	case pl.Stopped != "":
@@ -20,10 +20,10 @@ func (pl *plan) gate(d *device) Verdict {
 		return no(Paused, because("policy "+word(p.Name)+" is paused", p.Paused))
 	case p.halted() && !d.Pinned && !pl.mayRetry(d, p):
 		v := no(Halted, "too many devices failed or refused "+word(p.target)+"; until that changes or they are forgotten")
-		v.Detail = p.haltText
+		v.detail = p.haltText
 		return v
 	}
-	return Verdict{}
+	return finding{}
 }
 
 // allocate gives the free slots to those who are left, in order of priority.
@@ -31,7 +31,7 @@ func (pl *plan) gate(d *device) Verdict {
 func (pl *plan) allocate() {
 	waiting := map[*policy][]*candidate{}
 	for _, d := range pl.devices {
-		if !d.Removed && d.verdict.Code == "" {
+		if !d.Removed && d.verdict.code == "" {
 			waiting[d.policy] = append(waiting[d.policy], pl.candidate(d))
 		}
 	}
@@ -52,36 +52,36 @@ func (pl *plan) allocate() {
 			}
 			position++
 			d.verdict = no(Queued, "waits for its turn to go to "+word(d.target.Version))
-			d.verdict.Position = position
+			d.verdict.position = position
 			// What binds is the same for all that are left.
 			if free > 0 {
 				if guarded == "" {
 					guarded = pl.guardText(p, available)
 				}
-				d.verdict.Code, d.verdict.Detail = FleetGuard, guarded
+				d.verdict.code, d.verdict.detail = FleetGuard, guarded
 				continue
 			}
 			if queued == "" {
 				queued = p.queueText()
 			}
-			d.verdict.Detail = queued
+			d.verdict.detail = queued
 		}
 	}
 }
 
-func (pl *plan) upgrade(d *device) Verdict {
-	v := Verdict{Upgrade: true, Code: Upgrade}
+func (pl *plan) upgrade(d *device) finding {
+	v := no(Upgrade, "")
 	from, to := word(d.Version), word(d.target.Version)
 	switch {
 	case pl.versions.same(d.Version, d.target.Version):
-		v.Reason = to + ": same version, new configuration"
+		v.reason = to + ": same version, new configuration"
 	case pl.versions.parse(d.Version).GreaterThan(pl.versions.parse(d.target.Version)):
-		v.Reason = fmt.Sprintf("from %s down to %s: rollbackFrom names it", from, to)
+		v.reason = fmt.Sprintf("from %s down to %s: rollbackFrom names it", from, to)
 	default:
-		v.Reason = fmt.Sprintf("from %s to %s", from, to)
+		v.reason = fmt.Sprintf("from %s to %s", from, to)
 	}
 	if d.policy.n == 1 {
-		v.Reason += " (the only device)"
+		v.reason += " (the only device)"
 	}
 	return v
 }

@@ -9,7 +9,7 @@ import (
 
 // check goes through the facts about a device, in the order of the codes; no
 // code means that nothing about the device itself keeps it from going.
-func (pl *plan) check(d *device) Verdict {
+func (pl *plan) check(d *device) finding {
 	p := d.policy
 	switch {
 	case d.bad != "":
@@ -33,7 +33,7 @@ func (pl *plan) check(d *device) Verdict {
 	case d.current:
 		return no(Current, "on "+word(d.target.Version))
 	}
-	if v := pl.checkVersion(d); v.Code != "" {
+	if v := pl.checkVersion(d); v.code != "" {
 		return v
 	}
 	switch {
@@ -44,7 +44,7 @@ func (pl *plan) check(d *device) Verdict {
 	case d.held():
 		return no(Held, because("held", d.HeldReason))
 	}
-	if v := pl.checkHistory(d); v.Code != "" {
+	if v := pl.checkHistory(d); v.code != "" {
 		return v
 	}
 	switch {
@@ -55,11 +55,11 @@ func (pl *plan) check(d *device) Verdict {
 	case d.busy() != "":
 		return no(Busy, d.busy())
 	}
-	return Verdict{}
+	return finding{}
 }
 
 // checkVersion says whether going to the target is an upgrade at all.
-func (pl *plan) checkVersion(d *device) Verdict {
+func (pl *plan) checkVersion(d *device) finding {
 	target := word(d.target.Version)
 	switch {
 	case d.NoTarget != "":
@@ -78,7 +78,7 @@ func (pl *plan) checkVersion(d *device) Verdict {
 	if runs.GreaterThan(pl.versions.parse(d.target.Version)) && !pl.mayGoDown(d) {
 		return no(Newer, fmt.Sprintf("runs %s, newer than %s; it goes down only if rollbackFrom names %[1]s", word(d.Version), target))
 	}
-	return Verdict{}
+	return finding{}
 }
 
 // mayGoDown says whether the policy names the device's newer version.
@@ -86,7 +86,7 @@ func (pl *plan) mayGoDown(d *device) bool {
 	return slices.ContainsFunc(d.policy.RollbackFrom, func(v string) bool { return pl.versions.same(v, d.Version) })
 }
 
-func (pl *plan) checkHistory(d *device) Verdict {
+func (pl *plan) checkHistory(d *device) finding {
 	h := pl.tries(d, d.policy)
 	target := word(d.target.Version)
 	switch {
@@ -100,29 +100,29 @@ func (pl *plan) checkHistory(d *device) Verdict {
 		return no(CodeRefused, fmt.Sprintf("refused %s at %s; tried again when its content changes or forgetFailuresBefore is set", target, at(h.refusal.EndedAt)))
 	case h.retryAt.After(pl.Now):
 		v := no(CodeBackoff, "tried again after "+at(h.retryAt))
-		v.NotBefore = h.retryAt
+		v.notBefore = h.retryAt
 		return v
 	}
-	return Verdict{}
+	return finding{}
 }
 
 // inFlight says how far a device is.
-func (pl *plan) inFlight(d *device, a *Attempt) Verdict {
+func (pl *plan) inFlight(d *device, a *Attempt) finding {
 	v := no(Upgrading, "")
 	switch to := word(a.Target.Version); {
 	case !a.OnTargetAt.IsZero():
-		v.Reason = fmt.Sprintf("on %s since %s, settles", to, at(a.OnTargetAt))
+		v.reason = fmt.Sprintf("on %s since %s, settles", to, at(a.OnTargetAt))
 	case a.Recalled != "" && a.StartedAt.IsZero():
-		v.Reason = fmt.Sprintf("to %s: assigned %s, being recalled", to, at(a.AssignedAt))
+		v.reason = fmt.Sprintf("to %s: assigned %s, being recalled", to, at(a.AssignedAt))
 	case a.Recalled != "":
-		v.Reason = fmt.Sprintf("to %s: started %s, being recalled", to, at(a.StartedAt))
+		v.reason = fmt.Sprintf("to %s: started %s, being recalled", to, at(a.StartedAt))
 	case !a.StartedAt.IsZero():
-		v.Reason = fmt.Sprintf("to %s: started %s", to, at(a.StartedAt))
+		v.reason = fmt.Sprintf("to %s: started %s", to, at(a.StartedAt))
 	default:
-		v.Reason = assignedReason(a.Target, a.AssignedAt)
+		v.reason = assignedReason(a.Target, a.AssignedAt)
 	}
 	if speaksOf(d, a) {
-		v.Detail = strings.ToLower(word(d.Said.Phase))
+		v.detail = strings.ToLower(word(d.Said.Phase))
 	}
 	return v
 }
@@ -197,4 +197,4 @@ func (d *device) engaged() (bool, string) {
 	return false, ""
 }
 
-func no(c Code, reason string) Verdict { return Verdict{Code: c, Reason: reason} }
+func no(c Code, reason string) finding { return finding{code: c, reason: reason} }

@@ -20,7 +20,7 @@ func Plan(in Input) Result {
 			continue
 		}
 		d.verdict = pl.check(d)
-		if d.verdict.Code == "" {
+		if d.verdict.code == "" {
 			d.verdict = pl.gate(d)
 		}
 	}
@@ -50,7 +50,15 @@ type device struct {
 	silence  time.Duration
 	offline  bool
 	absent   bool
-	verdict  Verdict
+	verdict  finding
+}
+
+// finding is a verdict in the making; without a code nothing was found yet.
+type finding struct {
+	code           Code
+	reason, detail string
+	position       int
+	notBefore      time.Time
 }
 
 func prepare(in Input) *plan {
@@ -72,11 +80,18 @@ func prepare(in Input) *plan {
 func (pl *plan) addDevices() {
 	in := pl.Input
 	ids := make(map[string]int, len(in.Devices))
-	present := map[string][]Attempt{} // of devices that are there
+	leftOver := map[string]bool{}
 	for i := range in.Devices {
-		if d := &in.Devices[i]; !d.Removed {
+		if d := &in.Devices[i]; d.Removed {
+			leftOver[d.ID] = true
+		} else {
 			ids[d.ID]++
-			present[d.ID] = d.Attempts
+		}
+	}
+	present := map[string][]Attempt{} // of devices that are there, but left something over
+	for i := range in.Devices {
+		if d := &in.Devices[i]; !d.Removed && leftOver[d.ID] {
+			present[d.ID] = append(present[d.ID], d.Attempts...)
 		}
 	}
 	pl.devices = make([]*device, len(in.Devices))
@@ -199,13 +214,17 @@ func (pl *plan) result() Result {
 	said := map[key]bool{}
 	for _, d := range pl.devices {
 		if !d.Removed {
-			v := d.verdict
-			v.Device = *d.Device
-			v.Target = d.target
-			r.Verdicts = append(r.Verdicts, v)
+			f := d.verdict
+			r.Verdicts = append(r.Verdicts, Verdict{
+				Device: *d.Device, Upgrade: f.code == Upgrade, Code: f.code, Reason: f.reason,
+				Target: d.target, Detail: f.detail, Position: f.position, NotBefore: f.notBefore,
+			})
 			if d.policy != nil {
-				d.policy.counts[v.Code]++
+				d.policy.counts[f.code]++
 			}
+		}
+		if d.decided == nil {
+			continue
 		}
 		for _, number := range slices.Sorted(keys(d.decided)) {
 			// What was removed may be left over from several policies.

@@ -68,7 +68,7 @@ func (pl *plan) guardText(p *policy, available int) string {
 		}
 		why := ""
 		switch {
-		case d.open() != nil || d.Upgrading || d.verdict.Upgrade:
+		case d.open() != nil || d.Upgrading || d.verdict.code == Upgrade:
 			why = "in flight"
 		case d.held():
 			why = "held"
