@@ -180,11 +180,17 @@ func (s *show) until(ctx context.Context, what string, done func(view) bool) err
 	}
 }
 
-// lines is the table as plain text, for an error.
+// lines is the table as plain text, for an error, with what the daemon says
+// of the fleet.
 func (s *show) lines() string {
 	var b strings.Builder
 	for _, r := range s.rows() {
 		fmt.Fprintf(&b, "  %-14s %-8s %-10s %s\n", r.device, r.version, r.state, r.why)
+	}
+	if s.view.fleet != nil {
+		for _, c := range s.view.fleet.Conditions {
+			fmt.Fprintf(&b, "  %s: %s; %s\n", c.Type, c.Message, c.Remedy)
+		}
 	}
 	return strings.TrimRight(b.String(), "\n")
 }

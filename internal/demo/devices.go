@@ -32,7 +32,7 @@ const (
 // How often an agent asks and reports: far more often than a real one, for
 // which a minute and ten are the defaults.
 const (
-	agentInterval  = 300 * time.Millisecond
+	agentInterval  = 500 * time.Millisecond
 	agentHeartbeat = 3 * time.Second
 	agentTimeout   = 15 * time.Second // of one git operation, on a busy machine
 )

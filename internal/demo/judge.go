@@ -108,7 +108,7 @@ func (s *show) started(history []view, version string) []string {
 	var ids []string
 	for _, d := range s.devices {
 		if slices.ContainsFunc(history, func(v view) bool {
-			return slices.ContainsFunc(v.attempts(d.id, version), func(a schema.Attempt) bool { return a.StartedAt != nil })
+			return slices.ContainsFunc(v.attempts(d.id, version), began)
 		}) {
 			ids = append(ids, d.id)
 		}
@@ -185,18 +185,23 @@ func (s *show) untouched() error {
 func (s *show) counts() string {
 	by := map[string]int{}
 	for _, d := range s.devices {
-		switch {
-		case d.id == benchDevice:
-			by[s.view.version(d.id)+" (policy bench)"]++
-		case s.view.version(d.id) == "-" || s.view.version(d.id) == "v0.0.0":
-			by["nothing yet ("+s.view.code(d.id)+")"]++
+		version := s.view.version(d.id)
+		switch d.id {
+		case benchDevice:
+			by["on "+version+" (policy bench)"]++
+		case pinnedDevice:
+			by["on "+version+" (pinned)"]++
+		case heldDevice:
+			by["held"]++
+		case boxedDevice:
+			by["never seen"]++
 		default:
-			by[s.view.version(d.id)]++
+			by["on "+version]++
 		}
 	}
 	var parts []string
 	for what, n := range by {
-		parts = append(parts, fmt.Sprintf("%d on %s", n, what))
+		parts = append(parts, fmt.Sprintf("%d %s", n, what))
 	}
 	slices.Sort(parts)
 	slices.Reverse(parts)
@@ -210,13 +215,31 @@ func (s *show) rows() []row {
 		r := row{device: d.id, version: s.view.version(d.id), state: s.view.code(d.id)}
 		if status := s.view.devices[d.id]; status != nil {
 			r.why = oneLine(status.Verdict.Reason)
-			if o := status.Observed; o != nil && r.state == "Upgrading" {
-				r.why = fmt.Sprintf("%s: %s", o.Phase, r.why)
+			if r.state == "Upgrading" {
+				r.why = progress(status)
 			}
 		}
 		rows = append(rows, r)
 	}
 	return rows
+}
+
+// progress says how far an upgrade is, shorter than its verdict.
+func progress(status *schema.DeviceStatus) string {
+	if len(status.Attempts) == 0 {
+		return ""
+	}
+	a := status.Attempts[len(status.Attempts)-1]
+	switch o := status.Observed; {
+	case a.Recall != nil:
+		return "told to go to " + a.Version + ", taken back: " + oneLine(a.Recall.Because)
+	case a.StartedAt == nil:
+		return "told to go to " + a.Version
+	case o != nil && o.Attempt == a.Attempt:
+		return "to " + a.Version + ": " + string(o.Phase)
+	default:
+		return "to " + a.Version
+	}
 }
 
 // title says how far the gateways are.

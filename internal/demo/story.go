@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gitopsd/gitopsd/schema"
 )
@@ -28,6 +29,9 @@ const (
 	fixInFlight   = 3
 )
 
+// readingTime is for two lines of narration and a look at the table.
+const readingTime = 4 * time.Second
+
 // sweepInterval is short beside the default of a minute; the daemon also
 // sweeps as soon as the local repository changes.
 const sweepInterval = "500ms"
@@ -39,8 +43,26 @@ func (s *show) tell(ctx context.Context) error {
 		if err := chapter(ctx); err != nil {
 			return err
 		}
+		if err := s.pause(ctx); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// pause lets a person read what has just happened; a file has time.
+func (s *show) pause(ctx context.Context) error {
+	if !s.cfg.Terminal {
+		return nil
+	}
+	timer := time.NewTimer(readingTime)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // install starts everything and brings the first release to the devices.
@@ -79,6 +101,7 @@ func (s *show) goodRelease(ctx context.Context) error {
 	if err := s.device(busyDevice).setBusy("a call is going on"); err != nil {
 		return err
 	}
+	s.repo.release(good)
 	if err := s.bump(ctx, good, goodInFlight); err != nil {
 		return err
 	}
@@ -252,7 +275,7 @@ func (s *show) stopped(v view) bool {
 func (s *show) lastAttempt(version string) (id string, last schema.Attempt) {
 	for _, d := range s.devices {
 		for _, a := range s.view.attempts(d.id, version) {
-			if a.StartedAt != nil && (last.StartedAt == nil || !a.StartedAt.Before(*last.StartedAt)) {
+			if began(a) && !a.AssignedAt.Before(last.AssignedAt) {
 				id, last = d.id, a
 			}
 		}

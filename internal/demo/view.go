@@ -109,6 +109,17 @@ func (v view) attempts(id, version string) []schema.Attempt {
 	return out
 }
 
+// began says whether an attempt changed anything on its device. The daemon
+// need not have seen the announcement: a device that is done before the next
+// sweep reports its end over it.
+func began(a schema.Attempt) bool {
+	switch a.Outcome {
+	case schema.OutcomeOK, schema.OutcomeFailed, schema.OutcomeLost:
+		return true
+	}
+	return a.StartedAt != nil
+}
+
 // attemptsOf are all attempts of one version.
 func (v view) attemptsOf(version string) []schema.Attempt {
 	var out []schema.Attempt
