@@ -30,7 +30,7 @@ func deliver(t *testing.T, path string, files map[string][]byte) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer d.Close()
+	defer func() { _ = d.Close() }()
 	old, _, err := d.Read(t.Context(), deviceRef, "", 0)
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +104,7 @@ func TestControl_WithGit(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer r.Close()
+			defer func() { _ = r.Close() }()
 			_, files, err := r.Read(t.Context(), reportRef, "", 0)
 			var got schema.Report
 			if err != nil || !noErrors(schema.Decode("report.yaml", files["report.yaml"], &got)) || got.Sequence != 4 || got.InstallID != "mine" || len(files) != 1 {

@@ -115,7 +115,7 @@ func (c *connection) acquire(ctx context.Context) (s *shared, release func(), er
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if s.users--; s.users == 0 && s.stale {
-			s.remote.Close()
+			_ = s.remote.Close() // it was only read, or has said what it wrote
 		}
 	}, nil
 }
@@ -127,7 +127,7 @@ func (c *connection) retire() {
 	}
 	c.now.stale = true
 	if c.now.users == 0 {
-		c.now.remote.Close()
+		_ = c.now.remote.Close() // as above
 	}
 	c.now = nil
 }

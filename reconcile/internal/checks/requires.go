@@ -29,7 +29,7 @@ func Requires(root, agentVersion string, r *schema.Requires) error {
 	if err != nil {
 		return failure.Retryable("requires", "", "%w", err)
 	}
-	defer tree.Close()
+	defer func() { _ = tree.Close() }()
 	var missing []string
 	for _, c := range r.Commands {
 		if strings.Contains(c, "/") && !path.IsAbs(c) {

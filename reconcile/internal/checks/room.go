@@ -32,7 +32,7 @@ func Disk(root string, d *schema.DiskResource, need int64) error {
 	if err != nil {
 		return failure.Retryable("resources", "disk", "%w", err)
 	}
-	defer tree.Close()
+	defer func() { _ = tree.Close() }()
 	var errs []error
 	if d != nil && d.MinFree != "" {
 		least, err := schema.ParseQuantity(d.MinFree)

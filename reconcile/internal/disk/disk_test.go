@@ -17,7 +17,7 @@ func open(t *testing.T, o Options) (*Root, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { r.Close() })
+	t.Cleanup(func() { _ = r.Close() })
 	return r, dir
 }
 
@@ -183,13 +183,13 @@ func TestB65_CrashAtEveryStep(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer r2.Close()
+		defer func() { _ = r2.Close() }()
 		for _, d := range []string{"/", "/d", "/f"} {
 			if err := r2.Sweep(d); err != nil {
 				t.Fatal(err)
 			}
 		}
-		filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		_ = filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
 			if strings.HasPrefix(d.Name(), TempPrefix) {
 				t.Errorf("step %d: %s stayed", n, p)
 			}

@@ -72,7 +72,7 @@ func (r *Root) replace(p string, src io.Reader, want string, m Meta) (sum string
 		}
 		f.Close()
 		if r.step("remove", tmp) == nil {
-			r.root.Remove(rel(tmp)) // best effort: Sweep finds what stays
+			_ = r.root.Remove(rel(tmp)) // best effort: Sweep finds what stays
 		}
 	}()
 	hash := sha256.New()
@@ -337,7 +337,7 @@ func (r *Root) mkdir(real string, m Meta) (err error) {
 	placed := false
 	defer func() {
 		if err != nil && !placed && r.step("remove", tmp) == nil {
-			r.root.Remove(rel(tmp)) // best effort: Sweep finds what stays
+			_ = r.root.Remove(rel(tmp)) // best effort: Sweep finds what stays
 		}
 	}()
 	f, err := r.root.Open(rel(tmp))

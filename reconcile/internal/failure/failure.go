@@ -22,7 +22,7 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	if j, ok := e.Err.(joined); ok {
+	if j, ok := e.Err.(joined); ok { //nolint:errorlint // what it wraps deeper has words of its own around it
 		return j.Error() // its parts name their elements
 	}
 	s := e.Component

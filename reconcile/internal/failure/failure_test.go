@@ -36,7 +36,7 @@ func TestJoin(t *testing.T) {
 		t.Errorf("nothing joined is %v", err)
 	}
 	one := Retryable("files", "/a", "no")
-	if err := Join(nil, one); From(err) != one {
+	if err := Join(nil, one); !errors.Is(err, one) {
 		t.Errorf("one alone became %v", err)
 	}
 	err := Join(one, Permanent("files", "/b", "never: %w", syscall.EISDIR), Retryable("files", "/c", "no"))

@@ -54,7 +54,7 @@ func (d *device) start(step func(op, path string) error) {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	d.t.Cleanup(func() { root.Close() })
+	d.t.Cleanup(func() { _ = root.Close() })
 	d.ctl, err = New(Config{Root: root, State: state, Warn: func(err error) { d.warns = append(d.warns, err.Error()) }})
 	if err != nil {
 		d.t.Fatal(err)
@@ -87,7 +87,10 @@ func (d *device) apply(spec *schema.Spec) []string {
 func (d *device) content(path string) string {
 	data, err := os.ReadFile(filepath.Join(d.dir, path))
 	if err != nil {
-		return err.(*fs.PathError).Err.Error()
+		if errors.Is(err, fs.ErrNotExist) {
+			return "missing"
+		}
+		return err.Error()
 	}
 	return string(data)
 }
@@ -103,7 +106,7 @@ func (d *device) mode(path string) string {
 // tree describes everything below the root but the state.
 func (d *device) tree() string {
 	var b strings.Builder
-	filepath.WalkDir(d.dir, func(p string, e fs.DirEntry, err error) error {
+	err := filepath.WalkDir(d.dir, func(p string, e fs.DirEntry, err error) error {
 		rel, _ := filepath.Rel(d.dir, p)
 		if err != nil {
 			return err
@@ -123,6 +126,9 @@ func (d *device) tree() string {
 		b.WriteByte('\n')
 		return nil
 	})
+	if err != nil {
+		d.t.Error(err)
+	}
 	return b.String()
 }
 
@@ -221,7 +227,7 @@ func TestB90_DroppedFilesGoAndOriginalsComeBack(t *testing.T) {
 	both := &schema.Spec{Files: map[string]*schema.File{"/etc/had": file("ours", "0600"), "/etc/new": file("ours", ""), "/etc/bin": file("ours", "")}}
 	d.apply(both)
 	d.apply(&schema.Spec{Files: map[string]*schema.File{"/etc/had": file("ours, second", "0600"), "/etc/bin": file("ours", "")}})
-	if d.content("etc/new") != "no such file or directory" || d.content("etc/had") != "ours, second" {
+	if d.content("etc/new") != "missing" || d.content("etc/had") != "ours, second" {
 		t.Errorf("after dropping one:\n%s", d.tree())
 	}
 	for name, spec := range map[string]*schema.Spec{

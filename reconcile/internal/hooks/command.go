@@ -165,7 +165,7 @@ func endLate(limited context.Context, group int, mark string, ended <-chan struc
 // signalAll reaches the process group, and the processes that carry the mark
 // in their environment: those that made a session of their own.
 func signalAll(group int, mark string, sig syscall.Signal) {
-	syscall.Kill(-group, sig)
+	_ = syscall.Kill(-group, sig) // nobody left is what we want
 	want := markVariable + "=" + mark
 	procs, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, p := range procs {
@@ -174,7 +174,7 @@ func signalAll(group int, mark string, sig syscall.Signal) {
 			continue
 		}
 		if pid, convErr := strconv.Atoi(filepath.Base(filepath.Dir(p))); convErr == nil && pid != os.Getpid() {
-			syscall.Kill(pid, sig)
+			_ = syscall.Kill(pid, sig)
 		}
 	}
 }

@@ -83,7 +83,7 @@ func Check(root string, h *schema.Hooks) error {
 	if err != nil {
 		return failure.Permanent(component, "", "%w", err)
 	}
-	defer r.Close()
+	defer func() { _ = r.Close() }()
 	var errs []error
 	for _, p := range Points {
 		for _, name := range ordered(Of(h, p)) {
@@ -187,7 +187,7 @@ func Run(ctx context.Context, p Point, h map[string]*schema.Hook, c Context, war
 	if err != nil {
 		return failure.Retryable(component, string(p), "%w", err)
 	}
-	defer r.Close()
+	defer func() { _ = r.Close() }()
 	list, err := writeChanged(r, c.Changed)
 	if err != nil {
 		return failure.Retryable(component, string(p), "tell the hooks what changed: %w", err)

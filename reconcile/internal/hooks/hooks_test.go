@@ -221,7 +221,7 @@ func TestB97_NothingKeepsAHookHanging(t *testing.T) {
 				t.Error("the child of a hook that ended well is gone")
 			}
 			for _, pid := range left {
-				syscall.Kill(pid, syscall.SIGKILL)
+				_ = syscall.Kill(pid, syscall.SIGKILL)
 			}
 		})
 	}

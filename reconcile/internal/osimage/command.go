@@ -99,7 +99,7 @@ func (d *command) BootID() (string, error) {
 	} else {
 		var r *disk.Root
 		if r, err = disk.Open(d.root, disk.Options{}); err == nil {
-			defer r.Close()
+			defer func() { _ = r.Close() }()
 			data, err = r.ReadFile(d.c.BootID, maxAnswer)
 		}
 	}
