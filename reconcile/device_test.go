@@ -102,6 +102,18 @@ func (c *fakeControl) phases() string {
 	return strings.Join(out, " ")
 }
 
+// memoryDir is a folder without a real disk below where there is one: crashes
+// are simulated here, and thousands of syncs would cost minutes.
+func memoryDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "gitopsd-test-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
 // device is one root with its control; agents come and go on it.
 type device struct {
 	t       *testing.T
@@ -114,7 +126,7 @@ type device struct {
 
 func newDevice(t *testing.T) *device {
 	t.Helper()
-	d := &device{t: t, root: t.TempDir(), control: &fakeControl{}, clock: time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)}
+	d := &device{t: t, root: memoryDir(t), control: &fakeControl{}, clock: time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)}
 	for _, dir := range []string{"/opt", "/srv"} { // direct children of "/" are never removed
 		if err := os.Mkdir(d.host(dir), 0o755); err != nil {
 			t.Fatal(err)

@@ -265,7 +265,9 @@ func TestBegunAttemptEndsAsFailed(t *testing.T) {
 		"held by assignment":  func(d *device) { d.control.delivery.Assignment.Hold = &schema.Reason{Reason: "x"} },
 		"hook says not now":   func(d *device) { d.write("/run/defer", "") },
 		"hook fails for good": func(d *device) { d.write("/run/fail", "") },
-		"other installation":  func(d *device) { d.publish(func(a *schema.Assignment) { a.For = "other"; a.Attempt = 3; a.Spec = v1 }, nil) },
+		"other installation": func(d *device) {
+			d.publish(func(a *schema.Assignment) { a.For = "other"; a.Attempt = 3; a.Spec = v1 }, nil)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := degrade(t)

@@ -164,7 +164,7 @@ func (a *Agent) goOn(ctx context.Context, first bool) Result {
 	if st.current.Attempt == d.Attempt {
 		return a.succeed(ctx)
 	}
-	if first && !a.reboots() {
+	if first && !(a.reboots() && st.pending.Asks > 0) {
 		att := st.attempts.clone()
 		att.Work.Resumes++
 		if err := st.saveAttempts(att); err != nil {

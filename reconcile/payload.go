@@ -43,6 +43,7 @@ func (a *Agent) payload(digest string) ([]byte, error) {
 		if held, ok := a.payloads[digest]; ok {
 			return held, nil
 		}
+		a.forget()
 		return nil, failure.Retryable("files", digest, "read payload: %w", err)
 	}
 	return b, nil
@@ -68,6 +69,7 @@ func (a *Agent) prefetch(spec *schema.Spec) error {
 		}
 		b, ok := a.payloads[digest]
 		if !ok {
+			a.forget()
 			return failure.Retryable("files", digest, "the payload was not delivered")
 		}
 		if schema.PayloadDigest(b) != digest {
@@ -79,6 +81,40 @@ func (a *Agent) prefetch(spec *schema.Spec) error {
 	}
 	a.payloads = nil
 	return nil
+}
+
+// keep puts payloads on disk as far as that works; PRE-CHECK judges it.
+func (a *Agent) keep(spec *schema.Spec) {
+	if a.payloads == nil {
+		return
+	}
+	if err := a.prefetch(spec); err != nil {
+		a.log.Debug("payloads stay in memory", "error", err)
+	}
+}
+
+// keepPayloads lets go of payloads that nothing will ask for; those of the
+// current spec mend what was lost or damaged on disk.
+func (a *Agent) keepPayloads(v admission, doc *schema.Assignment) {
+	switch v {
+	case admitBegin, admitGoOn:
+		return
+	case admitSame, admitDone:
+		if doc.Digest == a.store.current.Digest {
+			if spec, err := a.store.currentSpec(); err == nil {
+				a.keep(spec)
+			}
+		}
+	}
+	a.payloads = nil
+}
+
+// forget asks control to deliver payloads again with the next look, where it
+// leaves out what it has delivered before.
+func (a *Agent) forget() {
+	if c, ok := a.control.(interface{ Forget() }); ok {
+		c.Forget()
+	}
 }
 
 // prune removes payloads that neither the current nor the desired spec names.

@@ -73,6 +73,7 @@ func (a *Agent) consider(ctx context.Context, d schema.Delivery, problem string)
 		}
 	}
 	a.lookAround(ctx)
+	a.keepPayloads(verdict, d.Assignment)
 	switch verdict {
 	case admitDrop:
 		res = a.drop(ctx, d.Assignment, why)
@@ -83,6 +84,9 @@ func (a *Agent) consider(ctx context.Context, d schema.Delivery, problem string)
 	case admitBegin:
 		if err := a.desire(d.Assignment); err != nil {
 			return a.stateFailed(err), nil
+		}
+		if _, spec, err := a.store.desiredRecord(); err == nil {
+			a.keep(spec) // a device that is busy for days must not hold them in memory
 		}
 		return a.update(ctx)
 	case admitGoOn:

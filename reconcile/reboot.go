@@ -82,7 +82,7 @@ func (a *Agent) reboot(ctx context.Context, image string, rollback bool) Result 
 	}
 	if old := a.store.pending; old != nil && old.Rollback == rollback && old.Image == image {
 		p.Boots = old.Boots
-		if old.BootID == id && old.Boots == 0 {
+		if old.BootID == id && old.Asks > 0 && old.Boots == 0 {
 			p.Asked, p.Asks = old.Asked, old.Asks
 		}
 	}
@@ -119,7 +119,17 @@ func (a *Agent) rebootFailed(ctx context.Context, rollback bool, err error) Resu
 	return a.fail(ctx, StageReboot, err)
 }
 
-// reboots says that the desired attempt waits for the proof of a boot.
+// expectBoot puts on disk which boot this is, before an image is staged: a
+// power cut may boot it before it is asked for.
+func (a *Agent) expectBoot(image string) error {
+	id, err := a.os.BootID()
+	if err != nil {
+		return failureOf("os", image, err)
+	}
+	return a.store.savePending(&pending{Attempt: a.store.desired.Attempt, Image: image, BootID: id})
+}
+
+// reboots says that the desired attempt comes with a boot that must be proved.
 func (a *Agent) reboots() bool {
 	p := a.store.pending
 	return p != nil && p.Image != "" && !p.Rollback
@@ -157,6 +167,9 @@ func (a *Agent) afterReboot(ctx context.Context, r *record, spec *schema.Spec) R
 		return a.stateOrFail(ctx, StageReboot, err)
 	}
 	p := *a.store.pending
+	if same && p.Asks == 0 {
+		return a.carryOut(ctx, r, spec, 0) // it has not come to the reboot yet
+	}
 	if same {
 		if a.overdue() {
 			return a.fail(ctx, StageReboot, failure.Retryable("os", p.Image, "a reboot was started %d times and has not happened", p.Asks))
@@ -176,6 +189,13 @@ func (a *Agent) afterReboot(ctx context.Context, r *record, spec *schema.Spec) R
 			return Result{Exit: 1, Summary: "the booted system cannot be told yet: " + oneLine(err.Error())}
 		}
 		return a.fail(ctx, StageReboot, failure.Permanent("os", p.Image, "the booted system could not be told within %s: %w", a.cfg.BootTimeout, err))
+	}
+	if booted != p.Image && p.Asks == 0 {
+		// a boot that nobody asked for, before the image was in place
+		if err := a.expectBoot(p.Image); err != nil {
+			return a.stateOrFail(ctx, StageReboot, err)
+		}
+		return a.carryOut(ctx, r, spec, 0)
 	}
 	if booted != p.Image {
 		return a.fail(ctx, StageReboot, failure.Permanent("os", p.Image, "the system came back as %s", booted))

@@ -38,6 +38,8 @@ func (r *record) ref() schema.SpecRef {
 
 // attempts is what became of assignments: attempts.json.
 type attempts struct {
+	// Format tells an empty record from a file that is none.
+	Format int `json:"format"`
 	// Generation is that of the newest document seen; an older one is ignored.
 	Generation int64 `json:"generation,omitempty"`
 	// Ended are the last attempts that ended, oldest first. Nothing at or
@@ -50,6 +52,9 @@ type attempts struct {
 	Incomplete string `json:"incomplete,omitempty"`
 	Work       work   `json:"work,omitzero"`
 }
+
+// attemptsFormat is raised when an older agent would misread the record.
+const attemptsFormat = 1
 
 // keptEnded bounds attempts.json; only the highest number decides anything.
 const keptEnded = 8

@@ -146,7 +146,7 @@ func (s *store) load() error {
 		pen pending
 	)
 	okIns := s.read(installFile, &ins, func() bool { return ins.ID != "" })
-	okAtt := s.read(attemptsFile, &att, nil)
+	okAtt := s.read(attemptsFile, &att, func() bool { return att.Format == attemptsFormat })
 	okCur := s.read(currentFile, &cur, func() bool { return cur.Version != "" || cur.Unknown })
 	okDes := s.read(desiredFile, &des, func() bool { return des.Attempt > 0 && len(des.Spec) > 0 })
 	okPen := s.read(pendingFile, &pen, func() bool { return pen.Image != "" || !pen.Deadline.IsZero() })
@@ -181,7 +181,7 @@ func (s *store) reinstall(att attempts, okAtt bool, cur record, okCur, okDes, fr
 		cur = record{Version: s.initial, Unknown: !fresh}
 	}
 	if !okAtt {
-		att = attempts{}
+		att = attempts{Format: attemptsFormat}
 		if okDes && okCur {
 			att.Direction = back // perhaps half done: nobody can tell any more
 		}

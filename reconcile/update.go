@@ -224,12 +224,20 @@ func (a *Agent) begin(ctx context.Context, spec *schema.Spec) error {
 	if att.Work.OSFrom != "" && att.Direction == back {
 		w.OSFrom = att.Work.OSFrom // an incomplete rollback still leads there
 	}
-	if spec.OS != nil && w.OSFrom == "" {
+	if spec.OS != nil {
 		booted, err := a.os.Booted(ctx)
 		if err != nil {
 			return failureOf("os", spec.OS.Image, err)
 		}
-		w.OSFrom = booted
+		if w.OSFrom == "" {
+			w.OSFrom = booted
+		}
+		if booted != spec.OS.Image {
+			// from the moment it is staged, any boot may be into it
+			if err := a.expectBoot(spec.OS.Image); err != nil {
+				return err
+			}
+		}
 	}
 	att.Work = w
 	att.Direction, att.Incomplete = forward, ""

@@ -1,0 +1,369 @@
+package reconcile
+
+import (
+	"encoding/json"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+// crashEverywhere runs prepare and then one pass, once for every operation on
+// the disk of that pass, killing the agent at it. check then looks at the
+// device after the restart that follows.
+func crashEverywhere(t *testing.T, prepare func(t *testing.T) *device, check func(t *testing.T, d *device, where string)) {
+	t.Helper()
+	for n := 1; ; n++ {
+		d := prepare(t)
+		c := &crasher{at: n}
+		d.cfg.Step = c.step
+		d.control.dead = func() bool { return c.crashed }
+		if a, err := New(d.cfg); err == nil {
+			_, _ = a.Once(t.Context()) // it is dead: what it says does not matter
+			a.Close()
+		}
+		d.cfg.Step, d.control.dead = nil, nil
+		if !c.crashed {
+			if n < 10 {
+				t.Fatalf("only %d operations: nothing was tested", n)
+			}
+			t.Logf("%d operations", n-1)
+			return
+		}
+		check(t, d, c.where)
+		if t.Failed() {
+			t.Fatalf("killed at operation %d: %s", n, c.where)
+		}
+	}
+}
+
+// settle runs passes until the device rests.
+func (d *device) settle() Result {
+	d.t.Helper()
+	var res Result
+	for range 4 {
+		if res = d.once(); strings.HasPrefix(res.Summary, "nothing to do") || strings.Contains(res.Summary, " was failed") {
+			return res
+		}
+	}
+	d.t.Fatalf("the device does not come to rest: %s", res.Summary)
+	return res
+}
+
+// whole checks that what current.json says is what the device is.
+func whole(t *testing.T, d *device, states map[string]string) string {
+	t.Helper()
+	var cur record
+	if !d.readState(currentFile, &cur) {
+		t.Fatal("no current.json")
+	}
+	var att attempts
+	d.readState(attemptsFile, &att)
+	got := d.snapshot()
+	if want, ok := states[cur.Version]; !ok || got != want {
+		t.Errorf("current is %s (direction %q), but the device is\n%s\nwant\n%s", cur.Version, att.Direction, got, want)
+	}
+	if att.Direction != steady || d.content(pendingFile) != "" || d.content(desiredFile) != "" {
+		t.Errorf("not at rest: %+v, pending %s", att, d.content(pendingFile))
+	}
+	return cur.Version
+}
+
+func stateOf(t *testing.T, attempt int64, spec tree) (before, after string) {
+	t.Helper()
+	d := onV1(t)
+	before = d.snapshot()
+	d.assign(attempt, "v1.1.0", spec)
+	d.wantOnce(0, "updated")
+	return before, d.snapshot()
+}
+
+func TestCrashAtEveryStepOfAnUpdate(t *testing.T) {
+	spec := v2(hook("afterUpdating", "/bin/true"))
+	before, after := stateOf(t, 2, spec)
+	states := map[string]string{"v1.0.0": before, "v1.1.0": after}
+	crashEverywhere(t, func(t *testing.T) *device {
+		d := onV1(t)
+		d.assign(2, "v1.1.0", spec)
+		return d
+	}, func(t *testing.T, d *device, where string) {
+		id := d.installID()
+		d.settle()
+		if v := whole(t, d, states); v != "v1.1.0" {
+			t.Errorf("the device ended on %s", v)
+		}
+		if d.installID() != id {
+			t.Error("it took a new installation id")
+		}
+		if r := d.control.last(); r.Outcome != schema.OutcomeOK || r.Attempt != 2 || r.Phase != schema.PhaseUpdated {
+			t.Errorf("last report: %+v", r)
+		}
+	})
+}
+
+// Without control after the restart, the device must still become whole.
+func TestCrashAndNoNetworkAfterwards(t *testing.T) {
+	before, after := stateOf(t, 2, v2(nil))
+	states := map[string]string{"v1.0.0": before, "v1.1.0": after}
+	crashEverywhere(t, func(t *testing.T) *device {
+		d := onV1(t)
+		d.assign(2, "v1.1.0", v2(tree{"confirm": tree{"within": "1ms"}}))
+		return d
+	}, func(t *testing.T, d *device, where string) {
+		d.control.lookErr = errDead
+		d.control.answers = func() error { return errDead }
+		d.once()
+		var cur record
+		d.readState(currentFile, &cur)
+		if got := d.snapshot(); got != states[cur.Version] {
+			t.Errorf("current is %s, but the device is\n%s\nwant\n%s", cur.Version, got, states[cur.Version])
+		}
+	})
+}
+
+func TestCrashAtEveryStepOfARollback(t *testing.T) {
+	before, _ := stateOf(t, 2, v2(nil))
+	crashEverywhere(t, func(t *testing.T) *device {
+		d := onV1(t)
+		d.assign(2, "v1.1.0", v2(hook("afterUpdating", "/bin/false")))
+		return d
+	}, func(t *testing.T, d *device, where string) {
+		d.settle()
+		whole(t, d, map[string]string{"v1.0.0": before})
+		r := d.control.last()
+		if r.Outcome != schema.OutcomeFailed || r.Attempt != 2 || !r.Begun || r.Phase != schema.PhaseError {
+			t.Errorf("last report: %+v", r)
+		}
+	})
+}
+
+func TestCrashAtEveryStepOfTheFirstRelease(t *testing.T) {
+	first := func(t *testing.T) *device {
+		d := newDevice(t)
+		d.write("/etc/edge/edge.conf", "from the factory\n")
+		d.wantOnce(0)
+		d.assign(1, "v1.0.0", v1)
+		return d
+	}
+	d := first(t)
+	d.wantOnce(0, "updated")
+	states := map[string]string{"v1.0.0": d.snapshot()}
+	crashEverywhere(t, first, func(t *testing.T, d *device, where string) {
+		d.settle()
+		whole(t, d, states)
+	})
+}
+
+// A full disk at any one operation, and from any one on, is recovered from
+// once there is room again, with nothing left behind.
+func TestFullDiskAtEveryStep(t *testing.T) {
+	before, after := stateOf(t, 2, v2(nil))
+	states := map[string]string{"v1.0.0": before, "v1.1.0": after}
+	for n := 1; ; n++ {
+		d := onV1(t)
+		d.assign(2, "v1.1.0", v2(nil))
+		full := &crasher{at: n}
+		d.cfg.Step = func(op, path string) error {
+			if op == "remove" {
+				return nil // frees room
+			}
+			if full.step(op, path) != nil {
+				return syscall.ENOSPC
+			}
+			return nil
+		}
+		a, err := New(d.cfg)
+		if err == nil {
+			if _, err := a.Once(t.Context()); err != nil {
+				t.Logf("operation %d: %v", n, err)
+			}
+			full.at, full.crashed = -1, false // room again, without a restart
+			for range 4 {
+				res, err := a.Once(t.Context())
+				if err != nil {
+					t.Fatalf("operation %d (%s): %v", n, full.where, err)
+				}
+				if strings.HasPrefix(res.Summary, "nothing to do") {
+					break
+				}
+			}
+			a.Close()
+		}
+		if full.where == "" {
+			t.Logf("%d operations", n-1)
+			return
+		}
+		d.cfg.Step = nil
+		if v := whole(t, d, states); v != "v1.1.0" || t.Failed() {
+			t.Fatalf("full from operation %d (%s) on: ended on %s, last report %+v", n, full.where, v, d.control.last())
+		}
+	}
+}
+
+func TestB65_DamagedState(t *testing.T) {
+	for _, c := range []struct {
+		file        string
+		newInstall  bool
+		stillOn     string
+		afterAssign string
+	}{
+		{installFile, true, "v1.0.0", "updated from v1.0.0 to v1.1.0"},
+		{attemptsFile, true, "v1.0.0", "updated from v1.0.0 to v1.1.0"},
+		{currentFile, true, "v0.0.0", "updated from v0.0.0 to v1.1.0"},
+		{desiredFile, false, "v1.0.0", "updated from v1.0.0 to v1.1.0"},
+		{pendingFile, false, "v1.0.0", "updated from v1.0.0 to v1.1.0"},
+	} {
+		for kind, damage := range map[string]func(b []byte) []byte{
+			"empty":   func([]byte) []byte { return nil },
+			"half":    func(b []byte) []byte { return b[:len(b)/2] },
+			"garbage": func(b []byte) []byte { return []byte("\x00\xff{{{") },
+			"null":    func([]byte) []byte { return []byte("null") },
+		} {
+			t.Run(c.file+"/"+kind, func(t *testing.T) {
+				d := onV1(t)
+				d.write(busyFile, "")
+				d.assign(2, "v1.1.0", v2(nil))
+				d.wantOnce(0, "deferred") // so that desired.json is there
+				d.remove(busyFile)
+				before, id := d.snapshot(), d.installID()
+				d.write(c.file, string(damage([]byte(d.content(c.file)+"{}"))))
+				res := d.once()
+				if got := d.installID(); (got != id) != c.newInstall {
+					t.Errorf("installation id %s, before %s", got, id)
+				}
+				if c.newInstall {
+					if d.snapshot() != before {
+						t.Error("something of before was acted on")
+					}
+					if r := d.control.last(); r.Current.Version != c.stillOn || r.InstallID == id {
+						t.Errorf("report: %+v", r)
+					}
+					d.assign(3, "v1.1.0", v2(nil))
+					res = d.once()
+				}
+				if !strings.Contains(res.Summary, c.afterAssign) {
+					t.Errorf("result: %+v", res)
+				}
+				if !asideOf(d, c.file) {
+					t.Error("the damaged file was not kept")
+				}
+				if d.content("/etc/edge/edge.conf") != "version=2\n" || d.content("/etc/edge/only-1") != "" {
+					t.Errorf("the device is\n%s", d.snapshot())
+				}
+			})
+		}
+	}
+}
+
+func asideOf(d *device, file string) bool {
+	a := d.agent()
+	defer a.Close()
+	entries, err := a.root.List(stateDir)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(stateDir+"/"+e.Name(), file+asideMark) {
+			return true
+		}
+	}
+	return false
+}
+
+// State is lost in the middle of a change: the half is taken back.
+func TestStateLostInTheMiddle(t *testing.T) {
+	before, _ := stateOf(t, 2, v2(nil))
+	for _, file := range []string{installFile, attemptsFile, desiredFile} {
+		t.Run(file, func(t *testing.T) {
+			d := onV1(t)
+			d.assign(2, "v1.1.0", v2(nil))
+			dead := false
+			d.cfg.Step = func(op, path string) error {
+				dead = dead || (op == "rename" && path == "/opt/new/deep/file")
+				if dead {
+					return errDead
+				}
+				return nil
+			}
+			d.control.dead = func() bool { return dead }
+			d.once()
+			if d.content("/etc/edge/edge.conf") != "version=2\n" {
+				t.Fatal("not in the middle")
+			}
+			d.cfg.Step, d.control.dead = nil, nil
+			d.remove(file)
+			d.control.lookErr = errDead
+			d.once()
+			if got := d.snapshot(); got != before {
+				t.Errorf("the device is\n%s\nwant\n%s", got, before)
+			}
+		})
+	}
+}
+
+func TestB64_StateRemovedWhileRunning(t *testing.T) {
+	d := onV1(t)
+	a := d.agent()
+	defer a.Close()
+	id := d.installID()
+	d.remove(stateDir)
+	if _, err := a.Once(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := d.installID(); got == id || got == "" {
+		t.Errorf("installation id %q, before %q", got, id)
+	}
+	if d.content("/etc/edge/edge.conf") != "version=1\n" {
+		t.Error("the device lost what it ran")
+	}
+	d.assign(2, "v1.1.0", v2(nil))
+	res, err := a.Once(t.Context())
+	if err != nil || !strings.Contains(res.Summary, "updated") {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	if _, err := New(d.cfg); err == nil {
+		t.Error("the lock was lost with the folder")
+	}
+}
+
+func TestB71_AndResumesAreBounded(t *testing.T) {
+	d := onV1(t)
+	before := d.snapshot()
+	d.assign(2, "v1.1.0", v2(nil))
+	// an update that kills the device in the middle, every time
+	dead := false
+	kill := func(op, path string) error {
+		dead = dead || (op == "rename" && path == "/opt/new/deep/file")
+		if dead {
+			return errDead
+		}
+		return nil
+	}
+	d.control.dead = func() bool { return dead }
+	d.cfg.Step = kill
+	for range maxResumes + 2 {
+		dead = false
+		d.once()
+	}
+	dead = false
+	d.cfg.Step = nil
+	d.once()
+	if got := d.snapshot(); got != before {
+		t.Errorf("the device is\n%s\nwant\n%s", got, before)
+	}
+	if r := d.control.last(); r.Outcome != schema.OutcomeFailed || !strings.Contains(r.Reason, "stopped") {
+		t.Errorf("report: %+v", r)
+	}
+}
+
+func TestAttemptsFileStaysSmall(t *testing.T) {
+	var a attempts
+	for i := range int64(100) {
+		a.end(ended{Attempt: i + 1, Outcome: schema.OutcomeFailed, Failures: []schema.Failure{{Message: strings.Repeat("x", messageLimit)}}})
+	}
+	b, err := json.Marshal(a)
+	if err != nil || len(b) > 2*messageLimit || a.highest() != 100 {
+		t.Errorf("%d bytes, highest %d, %v", len(b), a.highest(), err)
+	}
+}

@@ -1,0 +1,379 @@
+package reconcile
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+// fakeOS has two slots: what is booted and what is staged stand in files, and
+// a reboot is a file too, until boot happens.
+const (
+	osBooted = "/test-os/booted"
+	osStaged = "/test-os/staged"
+	osBootID = "/test-os/boot-id"
+	osAsked  = "/test-os/reboot-asked"
+	testLog  = "/test-log"
+)
+
+func (d *device) withOS() *device {
+	d.t.Helper()
+	d.write(osBooted, "os-1\n")
+	d.write(osBootID, "boot-0\n")
+	sh := func(s string) []string { return []string{"/bin/sh", "-c", s, "os"} }
+	d.cfg.OS = &schema.OSConfig{
+		Booted: sh("cat test-os/booted"),
+		Staged: sh("cat test-os/staged 2>/dev/null || true"),
+		Stage:  sh(`echo "$1" > test-os/staged`),
+		Undo:   sh("rm -f test-os/staged"),
+		Reboot: sh("echo x >> test-os/reboot-asked"),
+		BootID: osBootID,
+	}
+	return d
+}
+
+// boot is the machine coming up again, if a reboot was asked for or force is
+// set, into what is staged; into says where instead.
+func (d *device) boot(force bool, into string) {
+	d.t.Helper()
+	if d.content(osAsked) == "" && !force {
+		d.t.Fatal("no reboot was asked for")
+	}
+	if s := d.content(osStaged); into == "" && s != "" {
+		into = s
+	}
+	if into != "" {
+		d.write(osBooted, into)
+	}
+	d.remove(osStaged)
+	d.remove(osAsked)
+	d.remove("/run")
+	var n int
+	fmt.Sscanf(d.content(osBootID), "boot-%d", &n)
+	d.write(osBootID, fmt.Sprintf("boot-%d\n", n+1))
+}
+
+func osSpec(hooks tree) tree {
+	more := tree{"os": tree{"image": "os-2"}}
+	for k, v := range hooks {
+		more[k] = v
+	}
+	return v2(more)
+}
+
+// logHooks write their names to the log.
+func logHooks(points ...string) tree {
+	h := tree{}
+	for _, p := range points {
+		h[p] = tree{"it": tree{"run": []any{"/bin/sh", "-c",
+			`echo "` + p + ` pending=$GITOPSD_REBOOT_PENDING back=$GITOPSD_ROLLING_BACK" >> "$GITOPSD_ROOT` + testLog + `"`}}}
+	}
+	return tree{"hooks": h}
+}
+
+func osDevice(t *testing.T) *device {
+	d := onV1(t).withOS()
+	d.wantOnce(0)
+	return d
+}
+
+func TestOSUpdate(t *testing.T) {
+	d := osDevice(t)
+	d.assign(2, "v1.1.0", osSpec(logHooks("beforeUpdating", "afterUpdating", "beforeRebooting", "afterRebooting")))
+	res := d.wantOnce(0, "reboot into os-2")
+	if !res.Rebooting {
+		t.Error("the result does not say that it reboots")
+	}
+	if r := d.control.last(); r.Phase != schema.PhaseRebooting || r.Outcome != "" || !r.Begun || r.Current.Version != "v1.0.0" {
+		t.Errorf("report: %+v", r)
+	}
+	d.boot(false, "")
+	starts := strings.Count(d.control.phases(), "Starting")
+	d.wantOnce(0, "updated from v1.0.0 to v1.1.0")
+	if r := d.control.last(); r.Outcome != schema.OutcomeOK || r.BootID != "boot-1" {
+		t.Errorf("report: %+v", r)
+	}
+	if got := strings.Count(d.control.phases(), "Starting"); got != starts {
+		t.Error("it was announced again after the boot")
+	}
+	want := "beforeUpdating pending=0 back=0\nafterUpdating pending=1 back=0\nbeforeRebooting pending=1 back=0\n" +
+		"afterRebooting pending=0 back=0\nafterUpdating pending=0 back=0\n"
+	if got := d.content(testLog); got != want {
+		t.Errorf("hooks ran:\n%s\nwant\n%s", got, want)
+	}
+	d.wantOnce(0, "nothing to do")
+	if d.content(osAsked) != "" {
+		t.Error("another reboot was asked for")
+	}
+}
+
+func TestOSAlreadyBootedNeedsNoReboot(t *testing.T) {
+	d := osDevice(t)
+	d.write(osBooted, "os-2\n")
+	d.assign(2, "v1.1.0", osSpec(nil))
+	d.wantOnce(0, "updated")
+	if d.content(osAsked) != "" {
+		t.Error("a reboot was asked for")
+	}
+}
+
+func TestB105_OSCameBackOld(t *testing.T) {
+	d := osDevice(t)
+	before := d.snapshot()
+	d.assign(2, "v1.1.0", osSpec(nil))
+	d.wantOnce(0, "reboot into os-2")
+	d.boot(false, "os-1\n")
+	d.wantOnce(1, "failed", "the system came back as os-1", "back on v1.0.0")
+	r := d.control.last()
+	if r.Outcome != schema.OutcomeFailed || !r.Begun || !strings.Contains(r.Reason, "came back as os-1") || r.Stage != string(StageReboot) {
+		t.Errorf("report: %+v", r)
+	}
+	if got := d.snapshot(); got != before {
+		t.Errorf("the device is\n%s\nwant\n%s", got, before)
+	}
+	d.wantOnce(0, "was failed")
+}
+
+func TestFailureBeforeTheRebootDropsWhatIsStaged(t *testing.T) {
+	d := osDevice(t)
+	d.assign(2, "v1.1.0", osSpec(hook("afterUpdating", "/bin/false")))
+	d.wantOnce(1, "failed", "back on v1.0.0")
+	if s := d.content(osStaged); s != "" || d.content(osAsked) != "" {
+		t.Errorf("staged: %q, reboot asked: %q", s, d.content(osAsked))
+	}
+}
+
+func TestFailureAfterTheBootGoesBackThroughAnother(t *testing.T) {
+	d := osDevice(t)
+	before := d.snapshot()
+	d.assign(2, "v1.1.0", osSpec(hook("afterRebooting", "/bin/sh", "-c", "echo no modem; exit 1")))
+	d.wantOnce(0, "reboot into os-2")
+	d.boot(false, "")
+	res := d.wantOnce(0, "reboot into os-1")
+	if !res.Rebooting {
+		t.Fatalf("%+v", res)
+	}
+	if r := d.control.last(); r.Phase != schema.PhaseRollingBack || r.Outcome != "" {
+		t.Errorf("report before the second reboot: %+v", r)
+	}
+	d.boot(false, "")
+	d.wantOnce(1, "failed", "no modem", "back on v1.0.0")
+	if r := d.control.last(); r.Outcome != schema.OutcomeFailed || r.Phase != schema.PhaseError {
+		t.Errorf("report: %+v", r)
+	}
+	if got := d.content(osBooted); got != "os-1\n" || d.snapshot() != before {
+		t.Errorf("booted %q, device\n%s", got, d.snapshot())
+	}
+}
+
+// The new system comes up again and again without getting to its end.
+func TestB100_ThreeBootsWithoutSuccessEndInTheOldSystem(t *testing.T) {
+	d := osDevice(t)
+	d.assign(2, "v1.1.0", osSpec(nil))
+	d.wantOnce(0, "reboot into os-2")
+	dead := false
+	die := func(op, path string) error {
+		// the record of the boot is written, then the power goes
+		if dead {
+			return errDead
+		}
+		if op == "syncdir" {
+			dead = true
+		}
+		return nil
+	}
+	for i := range maxBoots {
+		d.boot(i > 0, "os-2\n")
+		d.cfg.Step, dead = die, false
+		d.control.dead = func() bool { return dead }
+		d.once()
+	}
+	d.cfg.Step, d.control.dead = nil, nil
+	d.boot(true, "os-2\n")
+	d.wantOnce(0, "reboot into os-1")
+	d.boot(false, "")
+	d.wantOnce(1, "failed", "3 boots into it without success", "back on v1.0.0")
+	if got := d.content(osBooted); got != "os-1\n" {
+		t.Errorf("booted: %q", got)
+	}
+}
+
+func TestB100_RollbackRebootsAreBounded(t *testing.T) {
+	d := osDevice(t)
+	d.assign(2, "v1.1.0", osSpec(hook("afterRebooting", "/bin/false")))
+	d.wantOnce(0, "reboot into os-2")
+	d.boot(false, "")
+	for range maxBoots {
+		d.wantOnce(0, "reboot into os-1")
+		d.boot(false, "os-2\n") // it will not go back
+	}
+	d.wantOnce(1, "rollback incomplete", "after 3 reboots the system is still os-2")
+	if r := d.control.last(); r.Phase != schema.PhaseError || !strings.Contains(r.Reason, "rollback incomplete") {
+		t.Errorf("report: %+v", r)
+	}
+	if d.content(osAsked) != "" {
+		t.Error("yet another reboot")
+	}
+	// somebody puts it right by hand
+	d.boot(true, "os-1\n")
+	d.wantOnce(1, "failed", "back on v1.0.0")
+}
+
+// Power cycles of a system that runs well count for nothing.
+func TestB101_PowerCyclesOfAGoodSystem(t *testing.T) {
+	d := osDevice(t)
+	d.assign(2, "v1.1.0", osSpec(nil))
+	d.wantOnce(0, "reboot")
+	d.boot(false, "")
+	d.wantOnce(0, "updated")
+	for range 6 {
+		d.boot(true, "os-2\n")
+		d.wantOnce(0, "nothing to do: on v1.1.0")
+	}
+}
+
+func TestRebootThatDoesNotHappen(t *testing.T) {
+	d := osDevice(t)
+	d.assign(2, "v1.1.0", osSpec(nil))
+	d.wantOnce(0, "reboot into os-2")
+	d.wantOnce(0, "reboot into os-2") // started again too early: asked for again
+	d.clock = d.clock.Add(DefaultBootTimeout)
+	d.wantOnce(1, "a retry is due", "has not happened", "back on v1.0.0")
+	if d.content(osStaged) != "" {
+		t.Error("it is still staged")
+	}
+}
+
+func TestRebootCommandFails(t *testing.T) {
+	d := osDevice(t)
+	d.cfg.OS.Reboot = []string{"/bin/false"}
+	d.assign(2, "v1.1.0", osSpec(nil))
+	d.wantOnce(1, "a retry is due", "back on v1.0.0")
+	if d.content(osStaged) != "" {
+		t.Error("it is still staged")
+	}
+}
+
+func TestB104_FilesAreAppliedAgainAfterTheBoot(t *testing.T) {
+	d := osDevice(t)
+	d.assign(2, "v1.1.0", osSpec(nil))
+	d.wantOnce(0, "reboot")
+	d.boot(false, "")
+	d.write("/etc/edge/edge.conf", "merged at staging\n")
+	d.wantOnce(0, "updated")
+	if got := d.content("/etc/edge/edge.conf"); got != "version=2\n" {
+		t.Errorf("after the boot: %q", got)
+	}
+}
+
+func TestBootTimeout(t *testing.T) {
+	d := osDevice(t)
+	d.cfg.BootTimeout = 1200 * time.Millisecond
+	d.assign(2, "v1.1.0", osSpec(nil))
+	d.wantOnce(0, "reboot into os-2")
+	d.boot(false, "")
+	d.control.answers = func() error { return errors.New("no route") }
+	d.wantOnce(0, "reboot into os-1")
+	d.boot(false, "")
+	d.wantOnce(1, "failed", "boot.timeout")
+}
+
+func TestB103_SomethingElseIsStaged(t *testing.T) {
+	d := osDevice(t)
+	d.write(osStaged, "os-0\n")
+	d.assign(2, "v1.1.0", osSpec(nil))
+	d.wantOnce(0, "reboot into os-2")
+	if got := d.content(osStaged); got != "os-2\n" {
+		t.Errorf("staged: %q", got)
+	}
+	d.boot(false, "")
+	d.write(osStaged, "os-0\n")
+	d.wantOnce(0, "updated")
+	if got := d.content(osStaged); got != "" {
+		t.Errorf("the next boot would be into %q", got)
+	}
+}
+
+func TestOSDriftIsReported(t *testing.T) {
+	d := osDevice(t)
+	d.assign(2, "v1.1.0", osSpec(nil))
+	d.wantOnce(0, "reboot")
+	d.boot(false, "")
+	d.wantOnce(0, "updated")
+	d.boot(true, "os-1\n")
+	d.wantOnce(0)
+	if r := d.control.last(); fmt.Sprint(r.Drift) != "[os]" || !strings.Contains(r.Reason, "os-1 is booted") {
+		t.Errorf("report: %+v", r)
+	}
+}
+
+// The power goes at any operation of an OS update, on either side of the boot.
+func TestCrashAtEveryStepOfAnOSUpdate(t *testing.T) {
+	for name, spec := range map[string]tree{"good": osSpec(nil), "bad after the boot": osSpec(hook("afterRebooting", "/bin/false"))} {
+		t.Run(name, func(t *testing.T) {
+			good := name == "good"
+			d := osDevice(t)
+			states := map[string]string{"v1.0.0": d.snapshot()}
+			d.assign(2, "v1.1.0", osSpec(nil))
+			d.wantOnce(0, "reboot")
+			d.boot(false, "")
+			d.wantOnce(0, "updated")
+			states["v1.1.0"] = d.snapshot()
+			for n := 1; ; n++ {
+				d := osDevice(t)
+				d.assign(2, "v1.1.0", spec)
+				c := &crasher{at: n}
+				d.cfg.Step = c.step
+				d.control.dead = func() bool { return c.crashed }
+				d.runOS(t, func() bool { return c.crashed })
+				d.cfg.Step, d.control.dead = nil, nil
+				if !c.crashed {
+					t.Logf("%d operations", n-1)
+					break
+				}
+				if n%2 == 0 { // half of the time the machine goes down with it
+					d.boot(true, "")
+				}
+				d.runOS(t, func() bool { return false })
+				v := whole(t, d, states)
+				booted := strings.TrimSpace(d.content(osBooted))
+				if want := map[bool][2]string{true: {"v1.1.0", "os-2"}, false: {"v1.0.0", "os-1"}}[good]; v != want[0] || booted != want[1] || t.Failed() {
+					t.Fatalf("killed at operation %d (%s): on %s, booted %s; last report %+v", n, c.where, v, booted, d.control.last())
+				}
+			}
+		})
+	}
+}
+
+// runOS lets the device run and boot until it rests or is dead.
+func (d *device) runOS(t *testing.T, dead func() bool) {
+	t.Helper()
+	for range 12 {
+		a, err := New(d.cfg)
+		if err != nil {
+			if dead() {
+				return
+			}
+			t.Fatal(err)
+		}
+		res, err := a.Once(t.Context())
+		a.Close()
+		switch {
+		case dead():
+			return
+		case err != nil:
+			t.Fatal(err)
+		case d.content(osAsked) != "":
+			d.boot(false, "")
+		case res.idle:
+			return
+		}
+	}
+	if !dead() {
+		t.Fatalf("the device does not come to rest; last report %+v", d.control.last())
+	}
+}
