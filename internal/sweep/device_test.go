@@ -136,7 +136,8 @@ func (d *fakeDevice) idle() {
 	case a.Recalled > 0:
 		d.recalled = a.Recalled
 	}
-	if d.generation != d.seen || d.seq == 0 {
+	over := d.last.Phase == schema.PhaseWaiting && !d.busy && !d.held // what it waited for
+	if d.generation != d.seen || d.seq == 0 || over {
 		d.rest()
 	}
 }
@@ -148,11 +149,13 @@ func (d *fakeDevice) putOff(a *schema.Assignment) {
 	if a != nil && a.Recalled > 0 {
 		d.recalled = a.Recalled
 	}
-	why := "recalled"
-	if d.busy {
-		why = "busy"
-	} else if d.held {
+	why := "busy"
+	switch {
+	case d.held:
 		why = "held"
+	case !d.busy:
+		d.rest()
+		return
 	}
 	d.report(schema.Report{Attempt: attempt, Phase: schema.PhaseWaiting, Reason: why})
 }

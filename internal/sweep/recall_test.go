@@ -34,6 +34,7 @@ func (w *world) attempt(id string, number int64) *schema.Attempt {
 // just assigned to one device that has not looked yet.
 func settled(t *testing.T, n int) (*world, *Daemon, *fakeDevice) {
 	w := newWorld(t, n)
+	w.state = ""
 	d := w.daemon()
 	w.until(d, "everybody on v1.0.0", func() bool { return w.on("v1.0.0") == n })
 	w.rounds(d, 2)

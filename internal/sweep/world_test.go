@@ -24,6 +24,7 @@ type world struct {
 	devices map[string]*fakeDevice
 	policy  map[string]string // fields of the policy's spec
 	state   string
+	read    *Status // the status branch as read last
 }
 
 func newWorld(t *testing.T, devices int) *world {
@@ -184,11 +185,18 @@ func (w *world) until(d *Daemon, what string, cond func() bool) {
 // status reads the status branch from the repository, as anybody would.
 func (w *world) status() *Status {
 	w.t.Helper()
-	st, err := ReadStatus(context.Background(), w.remote(), "")
-	if err != nil {
-		w.t.Fatalf("read the status branch: %v", err)
+	tip := w.repo.ref(branchRef(schema.DefaultStatusBranch))
+	if tip == "" {
+		return newStatus()
 	}
-	return st
+	if w.read == nil || w.read.Commit != tip {
+		st, err := readStatus(context.Background(), w.remote(), tip, w.read)
+		if err != nil {
+			w.t.Fatalf("read the status branch: %v", err)
+		}
+		w.read = st
+	}
+	return w.read
 }
 
 func (w *world) code(id string) string {
