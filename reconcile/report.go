@@ -15,6 +15,7 @@ func (a *Agent) report() *schema.Report {
 	r := &schema.Report{
 		TypeMeta:          schema.TypeMeta{APIVersion: schema.APIVersion, Kind: schema.KindReport},
 		Metadata:          schema.Metadata{Name: a.cfg.Device},
+		InstallID:         a.store.seq.id(),
 		AgentVersion:      a.cfg.AgentVersion,
 		ProtocolVersion:   ProtocolVersion,
 		Capabilities:      a.capabilities(),

@@ -1,0 +1,398 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+// bubbleDevice is a device whose clock is the bubble's, moved to our years.
+func bubbleDevice(t *testing.T) *device {
+	t.Helper()
+	d := newDevice(t)
+	d.cfg.Now = func() time.Time { return time.Now().AddDate(26, 0, 0) }
+	return d
+}
+
+// running is an agent in its loop.
+type running struct {
+	agent *Agent
+	stop  context.CancelFunc
+	done  chan error
+}
+
+func (d *device) start() *running {
+	d.t.Helper()
+	a := d.agent()
+	a.unwatched = true // its events come from outside the bubble
+	ctx, cancel := context.WithCancel(d.t.Context())
+	r := &running{agent: a, stop: cancel, done: make(chan error, 1)}
+	go func() { r.done <- a.Run(ctx) }()
+	return r
+}
+
+func (r *running) end(t *testing.T) {
+	t.Helper()
+	r.stop()
+	if err := <-r.done; err != nil {
+		t.Errorf("Run: %v", err)
+	}
+	if err := r.agent.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+}
+
+func TestIdleLoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := bubbleDevice(t)
+		d.wantOnce(0)
+		d.assign(1, "v1.0.0", v1)
+		d.wantOnce(0, "updated")
+		writes := 0
+		d.cfg.Step = func(string, string) error { writes++; return nil }
+		r := d.start()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		writes, d.control.looks, d.control.reports = 0, 0, nil
+		time.Sleep(2 * time.Hour)
+		synctest.Wait()
+		if writes != 0 {
+			t.Errorf("an idle agent changed the disk %d times", writes)
+		}
+		if n := d.control.looks; n < 108 || n > 134 {
+			t.Errorf("%d polls in two hours at one a minute", n)
+		}
+		if n := len(d.control.reports); n < 12 || n > 15 {
+			t.Errorf("%d reports in two hours at one in ten minutes", n)
+		}
+		r.end(t)
+	})
+}
+
+func TestLoopUpdatesAndTellsLittle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := bubbleDevice(t)
+		r := d.start()
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		settle := schema.Duration(10 * time.Minute)
+		d.publish(func(a *schema.Assignment) { a.Attempt, a.Version, a.Spec, a.Settle = 1, "v1.0.0", v1, &settle }, nil)
+		d.control.reports = nil
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if got := d.control.phases(); got != "Starting Updated" {
+			t.Errorf("phases reported: %s", got)
+		}
+		ok := d.control.last()
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		var settled *schema.Report
+		for _, rep := range d.control.reports {
+			if rep.Settled {
+				settled = &rep
+				break
+			}
+		}
+		if settled == nil || ok.Settled {
+			t.Fatalf("settling was not reported: %+v", d.control.last())
+		}
+		if after := settled.ReportedAt.Sub(ok.ReportedAt); after < 10*time.Minute || after > 10*time.Minute+5*time.Second {
+			t.Errorf("settled was reported %s after ok", after)
+		}
+		r.end(t)
+	})
+}
+
+func TestBusyAloneWaitsForTheHeartbeat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := bubbleDevice(t)
+		r := d.start()
+		time.Sleep(90 * time.Second)
+		synctest.Wait()
+		n := len(d.control.reports)
+		d.write(busyFile, "milling\n")
+		time.Sleep(4 * time.Minute)
+		synctest.Wait()
+		if len(d.control.reports) != n {
+			t.Errorf("busy was reported at once")
+		}
+		time.Sleep(6 * time.Minute)
+		synctest.Wait()
+		if rep := d.control.last(); !rep.Busy || rep.BusyReason != "milling" {
+			t.Errorf("heartbeat: %+v", rep)
+		}
+		d.write(holdFile, "mine\n")
+		time.Sleep(75 * time.Second)
+		synctest.Wait()
+		if rep := d.control.last(); rep.Hold == nil || rep.Hold.Reason != "mine" {
+			t.Errorf("a hold was not reported at once: %+v", rep)
+		}
+		r.end(t)
+	})
+}
+
+func TestRetriesWaitButThePollDoesNot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := bubbleDevice(t)
+		d.wantOnce(0)
+		need := tree{"resources": tree{"disk": tree{"minFree": "8000000000Gi"}},
+			"onDevice": tree{"retries": 3, "backoff": tree{"base": "1h", "factor": 2, "cap": "24h"}}}
+		d.assign(1, "v1.0.0", v2(need))
+		r := d.start()
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		if w := r.agent.store.attempts.Work; w.Tries != 1 {
+			t.Errorf("%d tries in ten minutes with a backoff of an hour", w.Tries)
+		}
+		time.Sleep(75 * time.Minute)
+		synctest.Wait()
+		if w := r.agent.store.attempts.Work; w.Tries != 2 {
+			t.Errorf("%d tries after the first wait", w.Tries)
+		}
+		// the latest wins, at the next poll
+		d.assign(2, "v1.0.1", v1)
+		time.Sleep(70 * time.Second)
+		synctest.Wait()
+		if got := r.agent.store.current.Version; got != "v1.0.1" {
+			t.Errorf("on %q while an older attempt waits", got)
+		}
+		r.end(t)
+	})
+}
+
+func TestRetriesRunOutInTheLoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := bubbleDevice(t)
+		d.wantOnce(0)
+		d.cfg.Interval = time.Hour // retries do not wait for polls
+		d.assign(1, "v1.0.0", v2(tree{"resources": tree{"disk": tree{"minFree": "8000000000Gi"}}}))
+		r := d.start()
+		time.Sleep(3 * time.Minute) // 10s + 20s + 40s, with jitter
+		synctest.Wait()
+		if rep := d.control.last(); rep.Outcome != schema.OutcomeExhausted || rep.Failures[0].Tries != 4 {
+			t.Errorf("last report: %+v", rep)
+		}
+		r.end(t)
+	})
+}
+
+func TestB69_ReportsThatFailUndoNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := bubbleDevice(t)
+		d.wantOnce(0)
+		d.assign(1, "v1.0.0", v1)
+		tries := 0
+		d.control.onReport = func(rep *schema.Report) error {
+			if rep.Outcome == schema.OutcomeOK {
+				tries++
+				return errors.New("endpoint down")
+			}
+			return nil
+		}
+		r := d.start()
+		time.Sleep(9 * time.Hour)
+		synctest.Wait()
+		if tries < 100 {
+			t.Errorf("the report was tried %d times", tries)
+		}
+		if d.content("/etc/edge/edge.conf") != "version=1\n" || r.agent.store.attempts.Direction != steady {
+			t.Error("the update was undone")
+		}
+		d.control.mu.Lock()
+		d.control.onReport = nil
+		d.control.mu.Unlock()
+		time.Sleep(lastResend + time.Second)
+		synctest.Wait()
+		if rep := d.control.last(); rep.Outcome != schema.OutcomeOK || rep.Current.Version != "v1.0.0" {
+			t.Errorf("last report: %+v", rep)
+		}
+		r.end(t)
+	})
+}
+
+func TestControlAwayIsAskedAtTheUsualPace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := bubbleDevice(t)
+		d.control.lookErr = errors.New("no route")
+		r := d.start()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if n := d.control.looks; n < 50 || n > 70 {
+			t.Errorf("%d polls in an hour", n)
+		}
+		r.end(t)
+	})
+}
+
+// A stop in the middle is no failure; the next start asks on.
+func TestStopWhileConfirming(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := bubbleDevice(t)
+		d.wantOnce(0)
+		cut := true
+		d.control.answers = func() error {
+			if cut {
+				return errors.New("cut")
+			}
+			return nil
+		}
+		d.assign(1, "v1.0.0", v1)
+		for range maxResumes + 3 { // more stops than starts that may be counted
+			r := d.start()
+			time.Sleep(20 * time.Second)
+			synctest.Wait()
+			r.end(t)
+		}
+		cut = false
+		r := d.start()
+		time.Sleep(20 * time.Second)
+		synctest.Wait()
+		if rep := d.control.last(); rep.Outcome != schema.OutcomeOK || len(rep.Failures) != 0 {
+			t.Errorf("last report: %+v", rep)
+		}
+		r.end(t)
+	})
+}
+
+// While it waits for an answer the agent says what it is doing, where that
+// can be told.
+func TestSlowPartsAreReportedMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := bubbleDevice(t)
+		d.wantOnce(0)
+		d.control.answers = func() error { return errors.New("cut") }
+		d.control.reports = nil
+		d.assign(1, "v1.0.0", v1)
+		r := d.start()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if got := d.control.phases(); !strings.HasSuffix(got, "Starting Verifying") {
+			t.Errorf("phases reported: %s", got)
+		}
+		if rep := d.control.last(); !rep.Begun || rep.Attempt != 1 {
+			t.Errorf("report: %+v", rep)
+		}
+		r.end(t)
+	})
+}
+
+func TestIncompleteRollbackIsTriedAgainInTheLoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := bubbleDevice(t)
+		d.wantOnce(0)
+		d.assign(1, "v1.0.0", v1)
+		d.wantOnce(0)
+		full := errNoSpace
+		d.cfg.Step = failingWrites("/etc/edge/only-1", &full)
+		d.control.answers = func() error { return errors.New("cut") }
+		d.assign(2, "v1.1.0", v2(tree{"confirm": tree{"within": "10s"}}))
+		r := d.start()
+		time.Sleep(3 * time.Minute)
+		synctest.Wait()
+		rep := d.control.last()
+		if rep.Phase != schema.PhaseError || !strings.HasPrefix(rep.Reason, "rollback incomplete: ") || !strings.Contains(rep.Reason, "only-1") {
+			t.Errorf("report: %+v", rep)
+		}
+		full = nil
+		time.Sleep(lastRollbackWait + time.Minute)
+		synctest.Wait()
+		if d.content("/etc/edge/only-1") != "one\n" || d.content("/etc/edge/only-2") != "" {
+			t.Errorf("the device is\n%s", d.snapshot())
+		}
+		if rep := d.control.last(); rep.Outcome != schema.OutcomeFailed || strings.Contains(rep.Reason, "incomplete") {
+			t.Errorf("report: %+v", rep)
+		}
+		r.end(t)
+	})
+}
+
+func TestStateRemovedInTheLoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := bubbleDevice(t)
+		r := d.start()
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		id := d.installID()
+		d.remove(stateDir)
+		time.Sleep(70 * time.Second)
+		synctest.Wait()
+		if got := d.installID(); got == "" || got == id || d.control.last().InstallID != got {
+			t.Errorf("installation %q, before %q, reported %q", got, id, d.control.last().InstallID)
+		}
+		r.end(t)
+	})
+}
+
+func TestRunEndsWithARebootThatWasStarted(t *testing.T) {
+	d := osDevice(t)
+	d.assign(2, "v1.1.0", osSpec(nil))
+	a := d.agent()
+	defer a.Close()
+	if err := a.Run(t.Context()); !errors.Is(err, ErrRebooting) {
+		t.Errorf("Run: %v", err)
+	}
+}
+
+// Files in watched folders are repaired as they change, long before the full
+// comparison.
+func TestDriftIsNoticedAtOnce(t *testing.T) {
+	d := onV1(t)
+	d.cfg.Now = time.Now
+	d.control.looks = 0
+	a := d.agent()
+	defer a.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- a.Run(ctx) }()
+	deadline := time.Now().Add(20 * time.Second)
+	wait := func(what string, ok func() bool) {
+		for !ok() {
+			if time.Now().After(deadline) {
+				t.Fatal(what)
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+	wait("never polled", func() bool { return d.control.looksNow() > 0 })
+	time.Sleep(300 * time.Millisecond) // until the folders are watched
+	d.write("/etc/edge/edge.conf", "by hand\n")
+	wait("not repaired", func() bool { return d.content("/etc/edge/edge.conf") == "version=1\n" })
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+func (c *fakeControl) looksNow() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.looks
+}
+
+func TestSpacingOfRepairs(t *testing.T) {
+	w := &watcher{spacing: firstSpacing}
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	w.saw(now)
+	if got := w.dueIn(now); got != watchDelay {
+		t.Errorf("first repair in %s", got)
+	}
+	for range 20 { // another program changes it back at once, for ever
+		now = w.dueAt
+		w.repaired(now, true)
+		w.saw(now)
+	}
+	if got := w.dueIn(now); got != driftEvery {
+		t.Errorf("after a long fight the next repair is in %s", got)
+	}
+	now = now.Add(3 * driftEvery)
+	w.repaired(now, false)
+	w.saw(now)
+	if got := w.dueIn(now); got != watchDelay {
+		t.Errorf("after a quiet time the next repair is in %s", got)
+	}
+}
