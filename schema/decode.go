@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -43,14 +44,16 @@ func decodeDocument(doc *document, kind Kind, dst reflect.Value) []Problem {
 		return []Problem{p}
 	}
 	var problems []Problem
+	more := 0
 	if err := c.schema.Validate(doc.value); err != nil {
-		problems = c.schemaProblems(err, doc)
+		problems, more = c.schemaProblems(err, doc)
 	}
-	problems = append(problems, doc.oddProblems(problems)...)
+	problems = doc.withOdd(problems)
 	if len(problems) > maxProblems {
-		rest := len(problems) - maxProblems
-		problems = append(problems[:maxProblems], Problem{Line: 1, Rule: ruleTooMany, Severity: SeverityError,
-			Message: fmt.Sprintf("at least %d more problems in this document", rest)})
+		problems, more = problems[:maxProblems], more+len(problems)-maxProblems
+	}
+	if more > 0 {
+		problems = append(problems, unlisted(more))
 	}
 	if len(problems) > 0 {
 		return problems
@@ -100,22 +103,29 @@ func (d *document) keyProblem(pointer, rule, msg, hint string) Problem {
 	return p
 }
 
-func (d *document) oddProblems(others []Problem) []Problem {
-	taken := map[[2]int]bool{}
-	for _, p := range others {
-		taken[[2]int{p.Line, p.Column}] = true
-	}
-	var problems []Problem
+// withOdd adds the problems of odd numbers. Where a string is wanted it is
+// enough to say that; any other problem at their place speaks of the stand-in
+// that the schema saw, and goes.
+func (d *document) withOdd(problems []Problem) []Problem {
 	for _, o := range d.odd {
-		if taken[[2]int{o.node.Line, o.node.Column}] {
+		at := func(p Problem) bool { return p.Line == o.node.Line && p.Column == o.node.Column }
+		if slices.ContainsFunc(problems, func(p Problem) bool { return at(p) && p.Rule == ruleType }) {
 			continue
 		}
-		problems = append(problems, Problem{Line: o.node.Line, Column: o.node.Column, Pointer: pointerOf(d.root, o.node),
-			Rule: ruleNumber, Severity: SeverityError,
+		problems = append(slices.DeleteFunc(problems, at), Problem{Line: o.node.Line, Column: o.node.Column,
+			Pointer: pointerOf(d.root, o.node), Rule: ruleNumber, Severity: SeverityError,
 			Message: fmt.Sprintf("the number %s means different things to different readers", clip(o.node.Value)),
 			Hint:    "write it as a plain decimal, or quote it"})
+		if len(problems) > maxProblems {
+			break
+		}
 	}
 	return problems
+}
+
+func unlisted(n int) Problem {
+	return Problem{Line: 1, Rule: ruleTooMany, Severity: SeverityError,
+		Message: fmt.Sprintf("%d more problems in this document are not listed", n)}
 }
 
 // DecodeSpec turns the tree of an assignment into a [Spec]; unknown fields

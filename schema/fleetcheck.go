@@ -46,8 +46,15 @@ func (p *pass) checkPolicies() {
 			msg:  fmt.Sprintf("the policies %s and %s both select %s", both.first.place.name, both.second.place.name, named(o.devices, o.count)),
 			hint: "a device belongs to one policy; narrow one of the selectors"})
 	}
+	unsure := false // the labels of a broken device are not known
+	for _, f := range p.devices {
+		unsure = unsure || f.broken
+	}
 	for _, f := range p.policies {
 		if f.content.policy != nil && !f.broken {
+			if uses[f].count == 0 && !unsure {
+				p.warnAt(f, "/spec/selector", ruleNoDevice, "the policy selects no device", "")
+			}
 			p.checkTarget(f, uses[f])
 			p.checkLimits(f, uses[f].count)
 		}
@@ -56,9 +63,6 @@ func (p *pass) checkPolicies() {
 
 func (p *pass) checkTarget(f *file, use *policyUse) {
 	pol := f.policy()
-	if use.count == 0 {
-		p.warnAt(f, "/spec/selector", ruleNoDevice, "the policy selects no device", "")
-	}
 	line, target := releaseLine(pol), pol.Spec.TargetVersion
 	known := p.lines[line]
 	switch {

@@ -113,7 +113,7 @@ func asDocument(kind Kind, base string) placed {
 		return placed{rule: ruleExtension, msg: fmt.Sprintf("only %s files are read here", extension),
 			hint: "rename it to " + quote(strings.TrimSuffix(base, path.Ext(base))+extension)}
 	}
-	if base == "README" || strings.HasPrefix(base, "README.") || strings.HasPrefix(base, ".") {
+	if base == "README" || strings.HasSuffix(base, ".md") || strings.HasPrefix(base, ".") {
 		return placed{}
 	}
 	return placed{rule: ruleUnexpectedFile, msg: "this is no document, and no document names it as source",

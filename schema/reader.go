@@ -42,6 +42,7 @@ type oddNumber struct {
 type reading struct {
 	doc      *document
 	problems []Problem
+	more     int // problems beyond maxProblems
 	nodes    int
 }
 
@@ -88,6 +89,9 @@ func readDocument(data []byte) (doc *document, problems []Problem) {
 		r.problems = append(r.problems, Problem{Line: max(second.Line, 1), Column: second.Column, Rule: ruleMultiple, Severity: SeverityError,
 			Message: "a second document begins here; a file holds exactly one",
 			Hint:    "move it to a file of its own"})
+	}
+	if r.more > 0 {
+		r.problems = append(r.problems, unlisted(r.more))
 	}
 	if len(r.problems) > 0 {
 		return nil, r.problems
@@ -147,6 +151,10 @@ func syntaxProblem(err error) Problem {
 }
 
 func (r *reading) problem(n *yaml.Node, pointer, rule, msg, hint string) {
+	if len(r.problems) >= maxProblems {
+		r.more++
+		return
+	}
 	r.problems = append(r.problems, Problem{Line: n.Line, Column: n.Column, Pointer: pointer,
 		Rule: rule, Severity: SeverityError, Message: msg, Hint: hint})
 }
@@ -201,8 +209,12 @@ func (r *reading) mapping(n *yaml.Node, pointer string, depth int) any {
 		}
 		at := pointer + "/" + escapePointer(key)
 		if _, dup := m[key]; dup {
+			first := k.Line
+			if len(r.problems) < maxProblems {
+				first = firstKeyLine(n, key)
+			}
 			r.problem(k, at, ruleDuplicate, fmt.Sprintf("the key %s is here in line %d and before in line %d",
-				quote(key), k.Line, firstKeyLine(n, key)), "keep one of the two")
+				quote(key), k.Line, first), "keep one of the two")
 			continue
 		}
 		m[key] = r.convert(v, at, depth+1)
@@ -291,7 +303,11 @@ func (r *reading) scalar(n *yaml.Node, pointer string) any {
 	if !looksNumeric(s) {
 		return s
 	}
-	if !coreFloat.MatchString(s) || hasLeadingZero(s) { // octal, hexadecimal, infinities, 0644
+	if coreInf.MatchString(s) {
+		r.problem(n, pointer, ruleNumber, fmt.Sprintf("%s is no number that every reader has", clip(s)), "quote it: "+quote(s))
+		return int64(0)
+	}
+	if !coreFloat.MatchString(s) || hasLeadingZero(s) { // octal, hexadecimal, 0644
 		r.doc.odd = append(r.doc.odd, oddNumber{n})
 		return int64(0)
 	}

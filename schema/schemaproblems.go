@@ -26,19 +26,24 @@ const maxProblems = 200
 // schemaProblems turns the library's error tree into problems: the innermost
 // failure only, at the place that has to change, in words about the document
 // and not about the schema.
-func (c *compiledKind) schemaProblems(err error, doc *document) []Problem {
+//
+// It also says how many there are beyond those that it gives: looking up the
+// place of each of a hundred thousand would take its time.
+func (c *compiledKind) schemaProblems(err error, doc *document) (problems []Problem, more int) {
 	var ve *jsonschema.ValidationError
 	if !errors.As(err, &ve) {
-		return []Problem{{Line: 1, Rule: ruleType, Severity: SeverityError, Message: oneLine(err.Error())}}
+		return []Problem{{Line: 1, Rule: ruleType, Severity: SeverityError, Message: oneLine(err.Error())}}, 0
 	}
-	var problems []Problem
 	var walk func(e *jsonschema.ValidationError)
 	walk = func(e *jsonschema.ValidationError) {
-		if len(problems) > maxProblems {
-			return
-		}
 		if len(e.Causes) == 0 {
-			problems = append(problems, c.leaf(e, doc)...)
+			if len(problems) >= maxProblems {
+				more++
+				return
+			}
+			found, unlisted := c.leaf(e, doc)
+			problems = append(problems, found...)
+			more += unlisted
 			return
 		}
 		for _, cause := range e.Causes {
@@ -46,11 +51,11 @@ func (c *compiledKind) schemaProblems(err error, doc *document) []Problem {
 		}
 	}
 	walk(ve)
-	return problems
+	return problems, more
 }
 
 // leaf gives the problems of one failed keyword.
-func (c *compiledKind) leaf(e *jsonschema.ValidationError, doc *document) []Problem {
+func (c *compiledKind) leaf(e *jsonschema.ValidationError, doc *document) (problems []Problem, more int) {
 	keys := instanceKeys(e.InstanceLocation)
 	node, keyword := c.schemaNode(e.AbsoluteKeywordLocation)
 	value := valueAt(doc.value, keys)
@@ -58,7 +63,7 @@ func (c *compiledKind) leaf(e *jsonschema.ValidationError, doc *document) []Prob
 	case "additionalProperties":
 		return c.unknownFields(keys, node, value, doc)
 	case "required":
-		return missingFields(keys, node, value, doc)
+		return missingFields(keys, node, value, doc), 0
 	}
 	key, at, _ := locate(doc.root, keys)
 	if strings.Contains(e.KeywordLocation, "/propertyNames") && key != nil {
@@ -66,7 +71,7 @@ func (c *compiledKind) leaf(e *jsonschema.ValidationError, doc *document) []Prob
 	}
 	p := Problem{Line: at.Line, Column: at.Column, Pointer: joinPointer(keys...), Severity: SeverityError}
 	describe(&p, keyword, node, value, at, lastKey(keys))
-	return []Problem{p}
+	return []Problem{p}, 0
 }
 
 func lastKey(keys []string) string {
@@ -132,7 +137,7 @@ func valueAt(v any, keys []string) any {
 	return v
 }
 
-func (c *compiledKind) unknownFields(keys []string, node map[string]any, value any, doc *document) []Problem {
+func (c *compiledKind) unknownFields(keys []string, node map[string]any, value any, doc *document) (problems []Problem, more int) {
 	m, _ := value.(map[string]any)
 	props, _ := node["properties"].(map[string]any)
 	var known, unknown []string
@@ -147,9 +152,8 @@ func (c *compiledKind) unknownFields(keys []string, node map[string]any, value a
 	sort.Strings(known)
 	sort.Strings(unknown)
 	if len(unknown) > maxProblems {
-		unknown = unknown[:maxProblems]
+		unknown, more = unknown[:maxProblems], len(unknown)-maxProblems
 	}
-	var problems []Problem
 	for _, k := range unknown {
 		path := append(append([]string{}, keys...), k)
 		key, at, _ := locate(doc.root, path)
@@ -160,7 +164,7 @@ func (c *compiledKind) unknownFields(keys []string, node map[string]any, value a
 			Rule: ruleUnknownField, Severity: SeverityError,
 			Message: fmt.Sprintf("unknown field %s", quote(k)), Hint: fieldHint(k, known)})
 	}
-	return problems
+	return problems, more
 }
 
 func fieldHint(k string, known []string) string {
