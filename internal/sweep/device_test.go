@@ -21,6 +21,7 @@ const (
 type fakeDevice struct {
 	t       *testing.T
 	repo    *memRepo
+	reports *memRepo
 	clock   func() time.Time
 	id      string
 	install string
@@ -44,7 +45,7 @@ type fakeDevice struct {
 
 func newFakeDevice(t *testing.T, repo *memRepo, clock func() time.Time, id string) *fakeDevice {
 	return &fakeDevice{
-		t: t, repo: repo, clock: clock, id: id, install: "install-" + id, step: stepIdle,
+		t: t, repo: repo, reports: repo, clock: clock, id: id, install: "install-" + id, step: stepIdle,
 		bad: map[string]bool{}, refuses: map[string]bool{}, acted: map[int64]bool{},
 		current: schema.SpecRef{Version: AssumedVersion},
 	}
@@ -203,7 +204,7 @@ func (d *fakeDevice) report(r schema.Report) {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	d.repo.force(schema.DefaultReportRefs+d.id, map[string][]byte{reportFile: data})
+	d.reports.force(schema.DefaultReportRefs+d.id, map[string][]byte{reportFile: data})
 }
 
 func (d *fakeDevice) String() string {
