@@ -10,7 +10,7 @@ import (
 
 // row is one device in the table.
 type row struct {
-	device, site, version, state, why string
+	device, version, state, why string
 }
 
 // Widths of the table's columns, in characters; the last one takes the rest.

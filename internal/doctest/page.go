@@ -10,7 +10,7 @@ import (
 // Block is one fence of a page, with what it prints where the page shows it.
 type Block struct {
 	Line     int    // of the fence, from 1
-	Language string // "sh", "yaml", …; "" for a diagram
+	Language string // "sh", "yaml", …; "" for a diagram; "text" that is nobody's output
 	Text     string
 	Output   string // what an sh block prints, with … for what may differ
 	Shown    bool   // whether the page shows the output at all
@@ -71,7 +71,6 @@ func Parse(page string) ([]Block, error) {
 				blocks[n-1].Output, blocks[n-1].Shown = b.Text, true
 				continue
 			}
-			return nil, fmt.Errorf("line %d: a fence of text is the output of the fence of sh before it, and there is none", b.Line)
 		}
 		blocks = append(blocks, b)
 	}

@@ -52,8 +52,6 @@ func TestParseRefuses(t *testing.T) {
 		"directive without a fence": "<!-- doctest: exit 1 -->\n",
 		"directive for a diagram":   "<!-- doctest: exit 1 -->\n```\nx\n```\n",
 		"fence without an end":      "```sh\ntrue\n",
-		"output without commands":   "```text\nx\n```\n",
-		"second output":             "```sh\ntrue\n```\n```text\nx\n```\n```text\ny\n```\n",
 	} {
 		if blocks, err := Parse(page); err == nil {
 			t.Errorf("%s: accepted as %+v", name, blocks)

@@ -79,6 +79,9 @@ func TestPages(t *testing.T) {
 			}
 			sh := newShell(t, bin+":"+filepath.Dir(git)+":/usr/local/bin:/usr/bin:/bin")
 			for _, b := range blocks {
+				if b.Language == "text" {
+					t.Errorf("%s:%d: this text looks like an output, but belongs to no commands", page, b.Line)
+				}
 				if b.Language != "sh" || b.Skip != "" {
 					continue
 				}
