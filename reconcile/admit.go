@@ -59,6 +59,9 @@ func admit(f facts, d schema.Delivery, problem string) (v admission, why string)
 		if f.desired != 0 {
 			return admitDrop, ""
 		}
+		if a.Attempt < f.ended && a.Attempt != f.currentAttempt {
+			return admitSame, fmt.Sprintf("attempt %d is not above %d, which this device has ended", a.Attempt, f.ended)
+		}
 		return admitSame, ""
 	case a.Attempt == f.desired && a.Digest != f.desiredDigest:
 		return admitNothing, fmt.Sprintf("attempt %d was assigned with another digest before", a.Attempt)

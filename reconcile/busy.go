@@ -33,8 +33,8 @@ func (a *Agent) waits() string {
 	switch {
 	case a.live.hold != nil:
 		return "held on the device: " + a.live.hold.Reason
-	case a.doc.hold != nil:
-		return "held: " + a.doc.hold.Reason
+	case a.store.attempts.Hold != nil:
+		return "held: " + a.store.attempts.Hold.Reason
 	case a.live.busy != "":
 		return "busy: " + a.live.busy
 	}

@@ -111,7 +111,6 @@ type live struct {
 type docSeen struct {
 	attempt  int64
 	recalled int64
-	hold     *schema.Reason
 	settle   *schema.Duration
 	problem  string // why it is not acted on
 }

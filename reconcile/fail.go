@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -57,7 +58,8 @@ func (a *Agent) fail(ctx context.Context, stage Stage, err error) Result {
 		w.Boots += p.Boots
 	}
 	lastBoot := acting && w.Boots >= maxBoots
-	final := stage == StagePostAction || f.Class == schema.ClassPermanent || usedUp || lastBoot
+	proved := stage == StagePostAction && !errors.Is(err, syscall.ENOSPC) // a full disk proves nothing
+	final := proved || f.Class == schema.ClassPermanent || usedUp || lastBoot
 	a.log.Warn("attempt failed", "attempt", d.Attempt, "version", d.Version, "stage", stage, "class", f.Class, "tries", w.Tries, "final", final, "error", err)
 	if !final {
 		w.NextTry = a.now().Add(backoff(w.Tries, a.jitter()))

@@ -259,10 +259,15 @@ func TestBegunAttemptEndsAsFailed(t *testing.T) {
 		return d
 	}
 	for name, then := range map[string]func(d *device){
-		"recall":              func(d *device) { d.recall(2) },
-		"busy":                func(d *device) { d.write(busyFile, "milling\n") },
-		"held on the device":  func(d *device) { d.write(holdFile, "mine\n") },
-		"held by assignment":  func(d *device) { d.control.delivery.Assignment.Hold = &schema.Reason{Reason: "x"} },
+		"recall":             func(d *device) { d.recall(2) },
+		"busy":               func(d *device) { d.write(busyFile, "milling\n") },
+		"held on the device": func(d *device) { d.write(holdFile, "mine\n") },
+		"held by assignment": func(d *device) {
+			old := *d.control.delivery.Assignment
+			d.publish(func(a *schema.Assignment) {
+				a.Attempt, a.Version, a.Spec, a.Hold = 2, old.Version, old.Spec, &schema.Reason{Reason: "x"}
+			}, nil)
+		},
 		"hook says not now":   func(d *device) { d.write("/run/defer", "") },
 		"hook fails for good": func(d *device) { d.write("/run/fail", "") },
 		"other installation": func(d *device) {
@@ -565,6 +570,44 @@ func TestDriftIsRepaired(t *testing.T) {
 	d.wantOnce(0)
 	if d.content("/etc/edge/edge.conf") != "version=1\n" {
 		t.Error("drift was not repaired")
+	}
+}
+
+// A hold in the assignment is obeyed by a restarted agent that has no control.
+func TestHeldDeviceIsLeftAloneWithoutControl(t *testing.T) {
+	d := onV1(t)
+	d.publish(func(a *schema.Assignment) {
+		a.Attempt, a.Version, a.Spec, a.Hold = 1, "v1.0.0", v1, &schema.Reason{Reason: "bench"}
+	}, nil)
+	d.wantOnce(0)
+	d.control.lookErr = errors.New("no route")
+	d.write("/etc/edge/edge.conf", "by hand\n")
+	d.once()
+	if d.content("/etc/edge/edge.conf") != "by hand\n" {
+		t.Error("drift was repaired while held")
+	}
+	d.control.lookErr = nil
+	d.publish(func(a *schema.Assignment) { a.Attempt, a.Version, a.Spec = 1, "v1.0.0", v1 }, nil)
+	d.wantOnce(0)
+	if d.content("/etc/edge/edge.conf") != "version=1\n" {
+		t.Error("drift was not repaired after the hold")
+	}
+}
+
+func TestDesiredFileRemovedWhileItWaits(t *testing.T) {
+	d := onV1(t)
+	a := d.agent()
+	defer a.Close()
+	d.write(busyFile, "")
+	d.assign(2, "v1.1.0", v2(nil))
+	if _, err := a.Once(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	d.remove(desiredFile)
+	d.remove(busyFile)
+	res, err := a.Once(t.Context())
+	if err != nil || !strings.Contains(res.Summary, "updated") {
+		t.Errorf("%+v, %v", res, err)
 	}
 }
 

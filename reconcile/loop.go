@@ -72,7 +72,11 @@ func (a *Agent) Run(ctx context.Context) error {
 			return ErrRebooting
 		}
 		if now = a.now(); !now.Before(nextDrift) || w.due(now) {
-			w.repaired(now, a.repair(ctx))
+			changed := a.repair(ctx)
+			w.repaired(now, changed)
+			if changed {
+				a.watchedOf = 0 // a folder may have come back that is not watched any more
+			}
 			nextDrift = a.now().Add(driftEvery)
 		}
 		a.changed()
@@ -108,10 +112,13 @@ func (a *Agent) pass(ctx context.Context, poll bool) (Result, error) {
 		return Result{}, nil
 	}
 	res, did := a.resume(ctx)
+	att := &a.store.attempts
 	switch {
 	case res.Rebooting || ctx.Err() != nil || !poll:
 		return res, nil
-	case did && res.Exit != 0 && a.eager && a.store.attempts.Incomplete == "":
+	case att.Direction == forward || (att.Direction == back && att.Incomplete == ""):
+		return res, nil // it goes on to its end before anything is decided
+	case did && res.Exit != 0 && a.eager && att.Incomplete == "":
 		return res, nil // the next run tries again
 	}
 	polled := a.poll(ctx)

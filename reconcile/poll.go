@@ -60,13 +60,11 @@ type found struct {
 func (a *Agent) consider(ctx context.Context, d schema.Delivery, problem string) (res Result, next *found) {
 	verdict, why := admit(a.facts(), d, problem)
 	a.rest()
-	a.doc = docSeen{problem: why}
+	a.doc.problem = why
 	if doc := d.Assignment; doc != nil && verdict != admitNothing {
-		a.doc.attempt, a.doc.recalled, a.doc.hold, a.doc.settle = doc.Attempt, doc.Recalled, doc.Hold, doc.Settle
+		a.doc = docSeen{attempt: doc.Attempt, recalled: doc.Recalled, settle: doc.Settle, problem: why}
 		if doc.Generation > a.store.attempts.Generation {
-			att := a.store.attempts.clone()
-			att.Generation = doc.Generation
-			if err := a.store.saveAttempts(att); err != nil {
+			if err := a.sawGeneration(doc); err != nil {
 				return a.stateFailed(err), nil
 			}
 			a.log.Info("new generation", "generation", doc.Generation, "attempt", doc.Attempt, "version", doc.Version)
@@ -95,6 +93,13 @@ func (a *Agent) consider(ctx context.Context, d schema.Delivery, problem string)
 		res = a.unchanged()
 	}
 	return res, nil
+}
+
+// sawGeneration keeps what a newer document says, whoever it is for.
+func (a *Agent) sawGeneration(doc *schema.Assignment) error {
+	att := a.store.attempts.clone()
+	att.Generation, att.Hold = doc.Generation, doc.Hold
+	return a.store.saveAttempts(att)
 }
 
 // unchanged is the result of a pass that had nothing to do.

@@ -45,6 +45,30 @@ func (q *sequence) set(i install) {
 	q.next = i.Reserved + 1
 }
 
+// begin makes i the installation, on disk first: a report that goes out
+// meanwhile must not write the former one over it.
+func (q *sequence) begin(i install) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err := q.write(i); err != nil {
+		return &stateError{err}
+	}
+	q.ins = i
+	q.next = i.Reserved + 1
+	return nil
+}
+
+func (q *sequence) write(i install) error {
+	b, err := json.Marshal(i)
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", installFile, err)
+	}
+	if err := q.root.WriteFile(installFile, append(b, '\n'), secret); err != nil {
+		return fmt.Errorf("write %s: %w", installFile, err)
+	}
+	return nil
+}
+
 func (q *sequence) id() string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -58,14 +82,10 @@ func (q *sequence) take() (string, int64, error) {
 	// half a block early, so that a full disk does not silence a running agent at once
 	if q.ins.Reserved-q.next < sequenceBlock/2 {
 		i := install{ID: q.ins.ID, Reserved: q.next - 1 + sequenceBlock}
-		b, err := json.Marshal(i)
-		if err == nil {
-			err = q.root.WriteFile(installFile, append(b, '\n'), secret)
-		}
-		if err == nil {
+		if err := q.write(i); err == nil {
 			q.ins = i
 		} else if q.next > q.ins.Reserved {
-			return "", 0, fmt.Errorf("reserve numbers for reports in %s: %w", installFile, err)
+			return "", 0, fmt.Errorf("reserve numbers for reports: %w", err)
 		}
 	}
 	n := q.next

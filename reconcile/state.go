@@ -42,6 +42,8 @@ type attempts struct {
 	Format int `json:"format"`
 	// Generation is that of the newest document seen; an older one is ignored.
 	Generation int64 `json:"generation,omitempty"`
+	// Hold is what that document said of it: it is obeyed without control too.
+	Hold *schema.Reason `json:"hold,omitempty"`
 	// Ended are the last attempts that ended, oldest first. Nothing at or
 	// below the highest of them is ever begun.
 	Ended []ended `json:"ended,omitempty"`

@@ -1,14 +1,12 @@
 package reconcile
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
 	"path"
-	"strings"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -61,7 +59,7 @@ type store struct {
 }
 
 func openStore(root *disk.Root, initial string, now func() time.Time, log *slog.Logger) (*store, error) {
-	s := &store{root: root, initial: initial, now: now, log: log}
+	s := &store{root: root, initial: initial, now: now, log: log, seq: &sequence{root: root}}
 	if err := s.prepare(); err != nil {
 		return nil, err
 	}
@@ -125,6 +123,13 @@ func (s *store) verify() (lost bool, err error) {
 	if s.stale {
 		return false, s.load()
 	}
+	if s.desired != nil && s.absent(desiredFile) {
+		s.log.Warn("state is gone; what was desired is read again from control", "file", desiredFile)
+		s.desired = nil
+	}
+	if s.pending != nil && s.absent(pendingFile) {
+		s.pending = nil
+	}
 	return false, nil
 }
 
@@ -167,9 +172,6 @@ func (s *store) load() error {
 			return err
 		}
 	}
-	if s.seq == nil {
-		s.seq = &sequence{root: s.root}
-	}
 	s.seq.set(ins)
 	return nil
 }
@@ -209,92 +211,7 @@ func (s *store) reinstall(att attempts, okAtt bool, cur record, okCur, okDes, fr
 			return err
 		}
 	}
-	if err := s.write(installFile, id); err != nil {
-		return err
-	}
-	if s.seq == nil {
-		s.seq = &sequence{root: s.root}
-	}
-	s.seq.set(id)
-	return nil
-}
-
-// read fills v from a state file; one that is there and cannot be used is set
-// aside with its date.
-func (s *store) read(p string, v any, valid func() bool) bool {
-	b, err := s.root.ReadFile(p, stateLimit)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false
-	}
-	if err == nil {
-		d := json.NewDecoder(bytes.NewReader(b))
-		if err = d.Decode(v); err == nil && valid != nil && !valid() {
-			err = errors.New("it is not complete")
-		}
-	}
-	if err == nil {
-		return true
-	}
-	s.log.Warn("a state file cannot be read and is set aside", "file", p, "error", err)
-	s.moveAside(p)
-	return false
-}
-
-const asideMark = ".unreadable-"
-
-func (s *store) moveAside(p string) {
-	name := p + asideMark + s.now().UTC().Format("20060102T150405Z")
-	for i := 2; !s.absent(name) && i < 100; i++ {
-		name = fmt.Sprintf("%s%s%s.%d", p, asideMark, s.now().UTC().Format("20060102T150405Z"), i)
-	}
-	if err := s.root.Rename(p, name); err != nil {
-		s.log.Error("an unreadable state file could not be set aside", "file", p, "error", err)
-	}
-}
-
-// setAside says whether there was state here that could not be read.
-func (s *store) setAside() bool {
-	for _, p := range []string{installFile, attemptsFile, currentFile} {
-		entries, _ := s.root.List(path.Dir(p))
-		for _, e := range entries {
-			if strings.HasPrefix(e.Name(), path.Base(p)+asideMark) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func (s *store) absent(p string) bool {
-	_, err := s.root.Lstat(p)
-	return errors.Is(err, fs.ErrNotExist)
-}
-
-// stateError is that the state could not be written: nothing may go on that
-// it should have recorded.
-type stateError struct{ err error }
-
-func (e *stateError) Error() string { return e.err.Error() }
-func (e *stateError) Unwrap() error { return e.err }
-
-func (s *store) write(p string, v any) error {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return &stateError{fmt.Errorf("encode %s: %w", p, err)}
-	}
-	if err := s.root.WriteFile(p, append(b, '\n'), secret); err != nil {
-		s.stale = true
-		return &stateError{fmt.Errorf("write %s: %w", p, err)}
-	}
-	return nil
-}
-
-func (s *store) remove(p string) error {
-	if err := s.root.Remove(p); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		s.stale = true
-		return &stateError{fmt.Errorf("remove %s: %w", p, err)}
-	}
-	return nil
+	return s.seq.begin(id)
 }
 
 // saveAttempts writes first and remembers then, so that memory never says

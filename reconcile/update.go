@@ -201,10 +201,8 @@ func (a *Agent) lookAgain(ctx context.Context) (next *found, res Result, ok bool
 	if verdict, _ := admit(a.facts(), d, problem); verdict != admitGoOn {
 		return &found{d, problem}, Result{}, false
 	}
-	if g := d.Assignment.Generation; g > a.store.attempts.Generation {
-		att := a.store.attempts.clone()
-		att.Generation = g
-		if err := a.store.saveAttempts(att); err != nil {
+	if d.Assignment.Generation > a.store.attempts.Generation {
+		if err := a.sawGeneration(d.Assignment); err != nil {
 			return nil, a.stateFailed(err), false
 		}
 	}

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -26,6 +27,7 @@ const (
 // not be started tells of none, and the full comparison finds them later.
 type watcher struct {
 	fs      *fsnotify.Watcher
+	pumping sync.WaitGroup
 	tell    chan struct{}
 	folders []string
 	dueAt   time.Time // of the next repair; zero = none
@@ -44,7 +46,7 @@ func (a *Agent) watch() *watcher {
 		return w
 	}
 	w.fs, w.tell = fw, make(chan struct{}, 1)
-	go w.pump()
+	w.pumping.Go(w.pump)
 	return w
 }
 
@@ -77,6 +79,7 @@ func (w *watcher) events() <-chan struct{} { return w.tell }
 func (w *watcher) close() {
 	if w.fs != nil {
 		w.fs.Close()
+		w.pumping.Wait()
 	}
 }
 
@@ -125,6 +128,7 @@ func (w *watcher) repaired(now time.Time, changed bool) {
 	w.dueAt = time.Time{}
 	if changed {
 		w.last = now
+		w.folders = nil // added again; those that are watched stay so
 	}
 }
 
