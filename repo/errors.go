@@ -31,7 +31,8 @@ type Error struct {
 	Err  error
 	Hint string // what a person can do about it; may be ""
 
-	kind string
+	kind    string
+	misread bool // the answer could not be understood, see httpRemote.upload
 }
 
 // Kind is one of auth, not-found, network, timeout, refused, race, host-key

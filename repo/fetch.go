@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"time"
 )
 
@@ -40,6 +41,7 @@ func (r *Repo) fetch(ctx context.Context, ref, commit string, history bool) erro
 	}
 	r.fetches.Lock()
 	defer r.fetches.Unlock()
+	ctx = withoutHeal(ctx)
 	if r.store.get(ref, history) == id {
 		return nil
 	}
@@ -50,7 +52,7 @@ func (r *Repo) fetch(ctx context.Context, ref, commit string, history bool) erro
 		return r.store.keep(ref, history, id)
 	}
 	err = r.download(ctx, ref, id, history, true)
-	if hasKind(err, kindCorrupt) && ctx.Err() == nil {
+	if (hasKind(err, kindCorrupt) || errors.Is(err, fs.ErrNotExist)) && ctx.Err() == nil {
 		// Either the store lacks what it claims to have, or the server sends
 		// nonsense; a fetch from nothing tells.
 		r.log.Warn("fetching afresh", "repo", r.at.String(), "ref", ref, "cause", err)
@@ -182,11 +184,23 @@ func (r *Repo) addHaves(ctx context.Context, req *fetchRequest, ref string, hist
 	}
 }
 
+type healing struct{}
+
+// withoutHeal marks what runs under the lock of fetches, where a heal would
+// wait for itself.
+func withoutHeal(ctx context.Context) context.Context {
+	return context.WithValue(ctx, healing{}, false)
+}
+
 // heal fetches a damaged store again. What it answers with, when it cannot,
 // is the trouble of the remote, or the damage itself.
 func (r *Repo) heal(ctx context.Context, damage error) error {
+	if ctx.Value(healing{}) != nil {
+		return damage
+	}
 	r.fetches.Lock()
 	defer r.fetches.Unlock()
+	ctx = withoutHeal(ctx)
 	r.mu.Lock()
 	again := !r.healed.IsZero() && time.Since(r.healed) < healEvery
 	r.mu.Unlock()

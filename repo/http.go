@@ -336,12 +336,19 @@ func (h *httpRemote) upload(ctx context.Context, ask question, decide func(*list
 		}
 	}
 	err := h.uploadV2(ctx, ask, caps, decide, sink)
-	if known && (hasKind(err, kindNetwork) || hasKind(err, kindRefused) || hasKind(err, kindNotFound)) && ctx.Err() == nil {
-		// The server may be another one than the one that was asked: ask the
-		// next time, whatever the trouble is.
+	var e *Error
+	if !known || !errors.As(err, &e) || ctx.Err() != nil {
+		return err
+	}
+	if e.kind == kindNetwork || e.kind == kindRefused || e.kind == kindNotFound {
+		// It may be another server than the one that was asked, or an older
+		// one since: it is asked again.
 		h.mu.Lock()
 		h.fetchV2 = nil
 		h.mu.Unlock()
+	}
+	if e.misread {
+		return h.upload(ctx, ask, decide, sink)
 	}
 	return err
 }
@@ -353,7 +360,14 @@ func (h *httpRemote) post(ctx context.Context, body []byte, v2 bool, read func(*
 		return err
 	}
 	defer discard(resp)
-	return timedOut(ctx, read(newPktReader(resp.Body)))
+	err = timedOut(ctx, read(newPktReader(resp.Body)))
+	var e *Error
+	if errors.As(err, &e) && e.kind == kindNetwork {
+		c := *e
+		c.misread = true
+		return &c
+	}
+	return err
 }
 
 func (h *httpRemote) uploadV2(ctx context.Context, ask question, caps capabilities, decide func(*listing) (*fetchRequest, error), sink func(io.Reader) error) error {

@@ -85,6 +85,14 @@ func (o *objects) reopen() {
 	o.closeLocked()
 }
 
+// exclusive runs fn while nobody reads, and forgets what is known of the packs.
+func (o *objects) exclusive(fn func() error) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closeLocked()
+	return fn()
+}
+
 func (o *objects) closeLocked() {
 	if o.st != nil {
 		_ = o.st.Close()

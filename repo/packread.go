@@ -448,7 +448,7 @@ func (p *packData) add(id oid, typ objectType, data []byte) (int64, error) {
 		return 0, err
 	}
 	e := packEntry{offset: at, end: at + int64(len(b)), size: int64(len(data)), kind: typ, typ: typ, id: id, crc: crc32.ChecksumIEEE(b)}
-	e.body = at + int64(entryHeaderLen(int64(len(data))))
+	e.body = at + int64(len(entryHeader(typ, e.size)))
 	p.byID[id], p.byPos[at] = len(p.entries), len(p.entries)
 	p.entries = append(p.entries, e)
 	p.size += int64(len(b))

@@ -26,26 +26,22 @@ type outObject struct {
 	baseData []byte
 }
 
-// entryHeaderLen is the length of the header of a whole object.
-func entryHeaderLen(size int64) int {
-	n := 1
+// entryHeader is type and inflated size of an entry.
+func entryHeader(typ objectType, size int64) []byte {
+	c := byte(typ)<<4 | byte(size&15)
+	var b []byte
 	for size >>= 4; size > 0; size >>= 7 {
-		n++
+		b = append(b, c|0x80)
+		c = byte(size & 127)
 	}
-	return n
+	return append(b, c)
 }
 
 // encodeEntry writes one object as it stands in a pack; base is what a
 // ref delta builds upon, nil for a whole object.
 func encodeEntry(typ objectType, base *oid, data []byte) ([]byte, error) {
 	var b bytes.Buffer
-	size := int64(len(data))
-	c := byte(typ)<<4 | byte(size&15)
-	for size >>= 4; size > 0; size >>= 7 {
-		b.WriteByte(c | 0x80)
-		c = byte(size & 127)
-	}
-	b.WriteByte(c)
+	b.Write(entryHeader(typ, int64(len(data))))
 	if base != nil {
 		b.Write(base[:])
 	}

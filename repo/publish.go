@@ -235,10 +235,10 @@ func (r *Repo) pushAll(ctx context.Context, first, others []refUpdate, refused m
 				}
 			}
 		} else if together {
-			r.published(first, lead, all)
+			r.published(ctx, first, lead, all)
 			return nil
 		}
-		r.published(first, lead, lead)
+		r.published(ctx, first, lead, lead)
 	}
 	if len(others) == 0 {
 		return nil
@@ -351,7 +351,7 @@ func (c *connection) judge(ctx context.Context, cmds []refUpdate, why error) (mo
 }
 
 // published keeps what has been sent, so that it need not be fetched.
-func (r *Repo) published(first []refUpdate, lead, sent []outObject) {
+func (r *Repo) published(ctx context.Context, first []refUpdate, lead, sent []outObject) {
 	r.mu.Lock()
 	for _, o := range sent {
 		if o.typ == typeBlob && len(o.data) >= servedSize {
@@ -378,6 +378,8 @@ func (r *Repo) published(first []refUpdate, lead, sent []outObject) {
 	if err != nil {
 		// What was published is fetched instead the next time.
 		r.log.Warn("what was published could not be kept", "repo", r.at.String(), "cause", err)
+	} else {
+		r.tidy(withoutHeal(ctx))
 	}
 	r.made.done(sent)
 }

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
+	"os/exec"
 	"sort"
 	"strings"
 	"testing"
@@ -88,24 +88,22 @@ func openDevice(t testing.TB, p place) *repo.Device {
 // seed commits files to a branch with git and gives the commit.
 func seed(t testing.TB, p place, branch string, files map[string]string) string {
 	t.Helper()
-	work := filepath.Join(t.TempDir(), "work")
-	gitserver.Git(t, t.TempDir(), "clone", "-q", p.bare, work)
-	if _, err := gitserver.TryGit(work, "checkout", "-q", branch); err != nil {
-		gitserver.Git(t, work, "checkout", "-q", "--orphan", branch)
+	ref := "refs/heads/" + branch
+	var b strings.Builder
+	fmt.Fprintf(&b, "commit %s\ncommitter Op <op@example.com> %d +0000\ndata <<END\nchange %s\nEND\n", ref, time.Now().Unix(), branch)
+	if _, err := gitserver.TryGit(p.bare, "rev-parse", "-q", "--verify", ref); err == nil {
+		fmt.Fprintf(&b, "from %s^0\n", ref)
 	}
 	for path, content := range files {
-		full := filepath.Join(work, path)
-		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(full, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		fmt.Fprintf(&b, "M 100644 inline %s\ndata %d\n%s\n", path, len(content), content)
 	}
-	gitserver.Git(t, work, "add", "-A")
-	gitserver.Git(t, work, "commit", "-q", "-m", "change "+branch)
-	gitserver.Git(t, work, "push", "-q", "origin", "HEAD:"+branch)
-	return gitserver.Git(t, work, "rev-parse", "HEAD")
+	cmd := exec.Command("git", "fast-import", "--quiet")
+	cmd.Dir, cmd.Stdin = p.bare, strings.NewReader(b.String())
+	cmd.Env = append(os.Environ(), gitserver.Environ()...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("git fast-import: %v\n%s", err, out)
+	}
+	return gitserver.Git(t, p.bare, "rev-parse", ref)
 }
 
 func kindOf(err error) string {

@@ -21,9 +21,13 @@ type store struct {
 	dir  string
 	objs *objects
 
-	mu   sync.Mutex
-	kept map[string]oid // the store's own refs, see fullRef and tipRef
+	mu     sync.Mutex
+	kept   map[string]oid // the store's own refs, by keptName
+	recent []oid          // the tips of late, which may still be read
 }
+
+// recentTips is how many earlier tips survive a merge of packs.
+const recentTips = 4
 
 // The store's refs say what is complete: everything that a commit below
 // refs/full/ reaches is here, and the tree of one below refs/tip/.
@@ -201,6 +205,11 @@ func (s *store) keep(ref string, history bool, id oid) error {
 		return err
 	}
 	s.kept = next
+	if !history {
+		if s.recent = append(s.recent, id); len(s.recent) > recentTips {
+			s.recent = s.recent[1:]
+		}
+	}
 	return nil
 }
 
