@@ -67,7 +67,7 @@ func TestStory(t *testing.T) {
 		"summary",
 		"8 on v1.2.1",
 		"blast radius of v1.2.0: 1 of 12 devices",
-		"gitopsd explain",
+		" explain gw-",
 	} {
 		i := strings.Index(unwrap(out.String())[at:], want)
 		if i < 0 {

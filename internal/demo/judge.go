@@ -55,15 +55,17 @@ func (s *show) judge(ctx context.Context) error {
 // commands are for looking around afterwards; they are printed to be copied,
 // so they are never broken to fit.
 func (s *show) commands(victim string) []string {
-	at, head := s.repo.path, "look around"
+	at, name := s.repo.path, s.procs.command()
+	head := "look around"
 	if !s.cfg.Keep {
-		at, head = "DIR/fleet.git", "to look around, run gitopsd demo --keep; then, with the folder that it names for DIR"
+		at = "DIR/fleet.git"
+		head = "to look around, run " + name + " demo --keep; then, with the folder that it names for DIR"
 	}
 	return []string{
 		head,
-		"  gitopsd status --repo " + at,
-		"  gitopsd explain " + victim + " --repo " + at,
-		"  gitopsd explain " + heldDevice + " --repo " + at,
+		"  " + name + " status --repo " + at,
+		"  " + name + " explain " + victim + " --repo " + at,
+		"  " + name + " explain " + heldDevice + " --repo " + at,
 		"  git -C " + at + " log --stat gitopsd/status",
 		"  git -C " + at + " log -p gitopsd/status -- " + s.statusFile(victim),
 	}

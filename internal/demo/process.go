@@ -26,6 +26,28 @@ type processes struct {
 	ended    chan *process // those that ended before stop was called
 }
 
+// command is how a person starts the same program from where they are.
+func (p *processes) command() string {
+	if found, err := exec.LookPath("gitopsd"); err == nil && sameFile(found, p.exe) {
+		return "gitopsd"
+	}
+	if wd, err := os.Getwd(); err == nil {
+		if rel, err := filepath.Rel(wd, p.exe); err == nil && filepath.IsLocal(rel) {
+			return "." + string(filepath.Separator) + rel
+		}
+	}
+	return p.exe
+}
+
+func sameFile(a, b string) bool {
+	first, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	second, err := os.Stat(b)
+	return err == nil && os.SameFile(first, second)
+}
+
 // process is one child.
 type process struct {
 	name string

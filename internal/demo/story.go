@@ -39,11 +39,13 @@ const sweepInterval = "500ms"
 // tell goes through the story, one merge after the other.
 func (s *show) tell(ctx context.Context) error {
 	chapters := []func(context.Context) error{s.install, s.goodRelease, s.cutOff, s.failedCheck, s.fixed}
-	for _, chapter := range chapters {
-		if err := chapter(ctx); err != nil {
-			return err
+	for i, chapter := range chapters {
+		if i > 0 {
+			if err := s.pause(ctx); err != nil {
+				return err
+			}
 		}
-		if err := s.pause(ctx); err != nil {
+		if err := chapter(ctx); err != nil {
 			return err
 		}
 	}
