@@ -19,7 +19,7 @@ type Loader struct {
 	contents  map[contentKey]*content
 	files     map[string]*file // by path
 	payloads  map[string]*payload
-	templates map[string]*compiled1
+	templates map[string]*triedTemplate
 	groups    map[string]*group
 	states    map[string]*deviceState // by path
 	shared    [sha256.Size]byte       // over all that is not a device's own

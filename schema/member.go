@@ -79,7 +79,7 @@ func (p *pass) state(f *file, old *deviceState) error {
 		return nil
 	}
 	s.group = p.groupOf(release, device)
-	if !p.usable(f) || s.group.broken || hasErrors1(s.findings) {
+	if !p.usable(f) || s.group.broken || anyError(s.findings) {
 		s.findings = append(s.findings, s.group.conflicts...)
 		return nil
 	}
@@ -95,7 +95,7 @@ func (p *pass) state(f *file, old *deviceState) error {
 	return p.render(s)
 }
 
-func hasErrors1(found []findingKey) bool {
+func anyError(found []findingKey) bool {
 	for i := range found {
 		if !found[i].warning {
 			return true

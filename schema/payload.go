@@ -156,8 +156,8 @@ func (p *pass) checkTemplate(path string, pl *payload) {
 	}
 }
 
-// compiled1 is a compiled template or what is wrong with it.
-type compiled1 struct {
+// triedTemplate is a compiled template or what is wrong with it.
+type triedTemplate struct {
 	tmpl *compiledTemplate
 	err  *templateError
 }
@@ -171,9 +171,9 @@ func (p *pass) template(text string, size int64) (*compiledTemplate, *templateEr
 	}
 	tmpl, err := compileTemplate(text)
 	if p.loader.templates == nil {
-		p.loader.templates = map[string]*compiled1{}
+		p.loader.templates = map[string]*triedTemplate{}
 	}
-	p.loader.templates[text] = &compiled1{tmpl, err}
+	p.loader.templates[text] = &triedTemplate{tmpl, err}
 	return tmpl, err
 }
 

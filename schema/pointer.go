@@ -13,7 +13,7 @@ func escapePointer(key string) string {
 	if !strings.ContainsAny(key, "~/") {
 		return key
 	}
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
+	return strings.ReplaceAll(strings.ReplaceAll(key, "~", "~0"), "/", "~1")
 }
 
 // splitPointer gives the keys of a JSON pointer.
@@ -23,7 +23,7 @@ func splitPointer(pointer string) []string {
 	}
 	tokens := strings.Split(pointer[1:], "/")
 	for i, t := range tokens {
-		tokens[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(t)
+		tokens[i] = strings.ReplaceAll(strings.ReplaceAll(t, "~1", "/"), "~0", "~")
 	}
 	return tokens
 }

@@ -39,7 +39,7 @@ func (p *pass) render(s *deviceState) error {
 	for _, found := range completeFindings(spec, "") {
 		s.findings = append(s.findings, p.attribute(s, found))
 	}
-	if hasErrors1(s.findings) {
+	if anyError(s.findings) {
 		return nil
 	}
 	device := s.member.Device
@@ -50,7 +50,7 @@ func (p *pass) render(s *deviceState) error {
 	}
 	r := &rendering{pass: p, state: s, data: newTemplateData(s.member.ID, device.Metadata.Labels, vars), payloads: map[string]Payload{}}
 	out, err := r.spec(spec)
-	if err != nil || hasErrors1(s.findings) {
+	if err != nil || anyError(s.findings) {
 		return err
 	}
 	digest, err := Digest(out)
