@@ -269,3 +269,74 @@ func TestDeliveryRepairRestartsPickup(t *testing.T) {
 		t.Fatalf("recalled before its restarted pickup clock ran out: %+v", a.Recall)
 	}
 }
+
+func TestRecallThatWasNotDeliveredFreesNothing(t *testing.T) {
+	w, d, dev := settled(t, 3)
+	w.repo.refuse = func(ref string) string {
+		if ref == schema.DefaultDeviceRefs+dev.id {
+			return "not now"
+		}
+		return ""
+	}
+	w.change("pause", "paused", "{reason: wait}")
+	for range 3 {
+		w.pass(time.Minute)
+		w.sweep(d)
+	}
+	if a := w.attempt(dev.id, 2); a.Recall == nil || a.Outcome != "" {
+		t.Fatalf("the recall that nobody could see made the attempt %+v", a)
+	}
+	for range 3 {
+		dev.poll() // it still sees what was assigned, and acts on it
+	}
+	if dev.acting() != 2 {
+		t.Fatalf("the device does not act: %s", dev)
+	}
+	w.repo.refuse = nil
+	w.pass(time.Minute)
+	w.sweep(d) // holds I3
+	if a := w.attempt(dev.id, 2); a.StartedAt == nil || a.Outcome != "" {
+		t.Fatalf("the attempt that was begun is %+v", a)
+	}
+}
+
+// The report that frees a slot is read behind the recall's delivery: one that
+// was listed before could miss the start.
+func TestReportIsReadBehindTheDelivery(t *testing.T) {
+	w, d, dev := settled(t, 3)
+	ref := schema.DefaultDeviceRefs + dev.id
+	before := w.repo.ref(ref)
+	w.change("pause", "paused", "{reason: wait}")
+	w.pass(time.Minute)
+	w.sweep(d)
+	for _, written := range []bool{false, true} { // by this pass, or by somebody else while it ran
+		recalled := w.repo.ref(ref)
+		w.repo.set(ref, before)
+		dev.generation = 0
+		remote := w.remote()
+		acted := false
+		remote.onCall = func(n int, op string) {
+			if n == 3 && !acted { // branches, deliveries and reports are listed
+				acted = true
+				dev.step = stepIdle
+				for range 3 {
+					dev.poll()
+				}
+				if written {
+					w.repo.set(ref, recalled)
+				}
+			}
+		}
+		late := w.daemon(func(c *Config) { c.Remote = remote })
+		w.pass(time.Minute)
+		if _, err := late.Once(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if !acted || dev.acting() != 2 {
+			t.Fatalf("the device does not act: %s", dev)
+		}
+		if a := w.attempt(dev.id, 2); a.Outcome != "" {
+			t.Fatalf("an acting device's attempt was ended: %+v", a)
+		}
+	}
+}

@@ -147,6 +147,9 @@ func (p *pass) compare(ctx context.Context, values map[string]string) ([]string,
 			continue
 		}
 		p.confirmed[id] = true
+		if awaitsDelivery(rec) {
+			p.relist = true // one listing is no order: its reports may be older
+		}
 		delete(d.unsure, id)
 		delete(d.refused, d.cfg.DeviceRefs+id)
 	}
@@ -210,7 +213,8 @@ func (p *pass) rewrite(ctx context.Context, wrong []string, values map[string]st
 		rec := p.status.Devices[id]
 		switch {
 		case rec != nil && rec.Assignment != nil:
-			want, err := p.expected(ctx, rec)
+			// Made anew: the remote may have forgotten what it did not push.
+			want, err := p.deliver(ctx, rec.payloads, assignedPath(rec.Path), p.status.blobs)
 			if err != nil {
 				return err
 			}
