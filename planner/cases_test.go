@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -165,12 +166,12 @@ func readCase(t *testing.T, data []byte) Input {
 	if c.Policies == nil {
 		c.Policies = map[string]map[string]any{"p": c.Policy}
 	}
-	for _, name := range slices.Sorted(keys(c.Policies)) {
+	for _, name := range slices.Sorted(maps.Keys(c.Policies)) {
 		in.Policies = append(in.Policies, fill(t, Policy{
 			Name: name, Enabled: true, TargetVersion: "v1.5.0", Line: name, OfflineAfter: 15 * time.Minute,
 		}, c.Policies[name]))
 	}
-	for _, key := range slices.Sorted(keys(c.Devices)) {
+	for _, key := range slices.Sorted(maps.Keys(c.Devices)) {
 		in.Devices = append(in.Devices, readDevice(t, key, c.Devices[key]))
 	}
 	return in

@@ -143,11 +143,16 @@ func (pl *plan) since(d *device) string {
 	return ""
 }
 
-// phaseWaiting is the phase of a device that put its attempt off.
-const phaseWaiting = "Waiting"
+// Phases of a report that matter here.
+const (
+	phaseUpdated   = "Updated"   // nothing to do
+	phasePreparing = "Preparing" // nothing has changed yet
+	phaseWaiting   = "Waiting"   // the attempt was put off
+	phaseError     = "Error"     // it failed, and the device is back on its last good spec
+)
 
 // atRest are the phases of a device that works on no attempt.
-var atRest = []string{"", "Updated", "Error", phaseWaiting}
+var atRest = []string{"", phaseUpdated, phaseError, phaseWaiting}
 
 // busy says why a device must not be interrupted; "" = it may.
 func (d *device) busy() string {

@@ -1,8 +1,6 @@
 package planner
 
 import (
-	"iter"
-	"maps"
 	"slices"
 	"time"
 )
@@ -229,8 +227,7 @@ func begins(d *device, a *Attempt) bool {
 	if !a.StartedAt.IsZero() {
 		return !gaveUp(d, a)
 	}
-	return speaksOf(d, a) && (d.Said.Begun || d.Said.Starting ||
-		d.Said.Outcome == string(OK) || d.Said.Outcome == string(Failed))
+	return speaksOf(d, a) && d.Said.showsStart()
 }
 
 // gaveUp says whether the last report shows that the device has not begun
@@ -239,7 +236,20 @@ func gaveUp(d *device, a *Attempt) bool {
 	if !speaksOf(d, a) {
 		return d.Seen && a.Number > 0 && d.Said.Recalled == a.Number && sameInstall(d, a)
 	}
-	return !d.Said.Begun && !d.Said.Starting && d.Said.Outcome != string(OK) && d.Said.Outcome != string(Failed)
+	return !d.Said.showsStart()
+}
+
+// beforeStart are the phases in which nothing has begun. An agent may be
+// Degraded before it began, too, but a record of that does not say so.
+var beforeStart = []string{"", phaseUpdated, phasePreparing, phaseWaiting}
+
+// showsStart says whether the attempt that a report names may have begun. The
+// phase is looked at as well, because a record of a report has nothing else.
+func (s Said) showsStart() bool {
+	if s.Outcome == string(Refused) || s.Outcome == string(Exhausted) {
+		return s.Begun
+	}
+	return s.Begun || s.Starting || s.Outcome != "" || !slices.Contains(beforeStart, s.Phase)
 }
 
 // sameInstall says whether the report and the attempt are of one
@@ -259,5 +269,3 @@ func recallOutcome(o Outcome) Outcome {
 	}
 	return Deferred
 }
-
-func keys[K comparable, V any](m map[K]V) iter.Seq[K] { return maps.Keys(m) }

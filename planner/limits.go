@@ -106,6 +106,11 @@ func problem(p Policy) string {
 
 // setLimits turns the policy's limits into counts, once N is known.
 func (p *policy) setLimits() {
+	if p.bad != "" {
+		// Nobody goes by it; what is in flight goes on, and is not halted.
+		p.failures.limit, p.refusals.limit = math.MaxInt, math.MaxInt
+		return
+	}
 	p.slots = DefaultMaxInFlight
 	switch {
 	case p.MaxInFlight > 0:

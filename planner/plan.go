@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"maps"
 	"slices"
 	"time"
 )
@@ -226,7 +227,7 @@ func (pl *plan) result() Result {
 		if d.decided == nil {
 			continue
 		}
-		for _, number := range slices.Sorted(keys(d.decided)) {
+		for _, number := range slices.Sorted(maps.Keys(d.decided)) {
 			// What was removed may be left over from several policies.
 			if k := (key{d.ID, number}); !said[k] {
 				said[k] = true

@@ -2,6 +2,7 @@ package planner
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -37,7 +38,7 @@ func (p *policy) haltedBy() []string {
 			}
 		}
 	}
-	return slices.Sorted(keys(ids))
+	return slices.Sorted(maps.Keys(ids))
 }
 
 // haltedText names who halted the policy, for plans.
@@ -48,7 +49,7 @@ func (p *policy) haltedText() string {
 		knob, did string
 	}{{p.failures, "failureLimit", "failed"}, {p.refusals, "refusalLimit", "refused"}} {
 		if m.halts() {
-			parts = append(parts, fmt.Sprintf("%s: %s; %s is %d", m.did, few(slices.Sorted(keys(m.ids))), m.knob, m.limit))
+			parts = append(parts, fmt.Sprintf("%s: %s; %s is %d", m.did, few(slices.Sorted(maps.Keys(m.ids))), m.knob, m.limit))
 		}
 	}
 	return strings.Join(parts, "; ")

@@ -101,7 +101,7 @@ type Device struct {
 	OfflineSince time.Time     `json:"offline_since,omitzero"`
 	Heartbeat    time.Duration `json:"heartbeat,omitempty"`
 	BusyReason   string        `json:"busy_reason,omitempty"`
-	HeldReason   string        `json:"held_reason,omitempty"`
+	HeldReason   string        `json:"held_reason,omitempty"` // set alone it holds as well
 	Said         Said          `json:"said,omitzero"`
 
 	Attempts []Attempt `json:"attempts,omitempty"` // oldest first

@@ -15,16 +15,17 @@ import (
 // daemons that may stop after any step, and devices that announce, look
 // again, and act. Every step is one that the others can come between.
 type world struct {
-	t       *rapid.T
-	now     time.Time
-	policy  Policy
-	content int // of the present release; another one is another digest
-	bad     map[string]bool
-	devices []*simDevice
-	daemons []*simDaemon
-	status  []branchRecord
-	commits int // what compare-and-swap compares
-	trace   []string
+	t        *rapid.T
+	now      time.Time
+	policy   Policy
+	content  int // of the present release; another one is another digest
+	bad      map[string]bool
+	devices  []*simDevice
+	daemons  []*simDaemon
+	status   []branchRecord
+	commits  int  // what compare-and-swap compares
+	refusing bool // the server takes no delivery refs
+	trace    []string
 
 	ever map[string]map[string]bool // release → devices that acted on it
 }
@@ -142,7 +143,7 @@ func (w *world) stepDaemon(k int) {
 		m.delivered = make([]bool, len(w.devices))
 		for i, d := range w.devices {
 			doc := m.status[i].doc
-			if m.delivery[i] != doc && m.delivery[i].generation < doc.generation && d.delivery == m.delivery[i] {
+			if !w.refusing && m.delivery[i] != doc && m.delivery[i].generation < doc.generation && d.delivery == m.delivery[i] {
 				d.delivery = doc
 			}
 			m.delivered[i] = d.delivery == doc
@@ -333,7 +334,7 @@ func (w *world) heartbeat() {
 func (w *world) disturb() {
 	i := rapid.IntRange(0, len(w.devices)-1).Draw(w.t, "whom")
 	d := w.devices[i]
-	switch what := rapid.SampledFrom([]string{"busy", "busy", "silent", "silent", "restart", "reinstall", "content", "version", "pause", "crash"}).Draw(w.t, "what"); what {
+	switch what := rapid.SampledFrom([]string{"busy", "busy", "silent", "silent", "restart", "reinstall", "reinstall", "content", "version", "pause", "crash", "refuse", "refuse"}).Draw(w.t, "what"); what {
 	case "busy":
 		d.busy = !d.busy
 		w.note("%s busy %v", d.id, d.busy)
@@ -365,6 +366,9 @@ func (w *world) disturb() {
 	case "pause":
 		w.policy.Paused = map[string]string{"": "incident", "incident": ""}[w.policy.Paused]
 		w.note("paused %q", w.policy.Paused)
+	case "refuse":
+		w.refusing = !w.refusing
+		w.note("delivery refs are refused: %v", w.refusing)
 	case "crash":
 		w.daemons[rapid.IntRange(0, len(w.daemons)-1).Draw(w.t, "which")].stage = 0
 	}
@@ -409,14 +413,16 @@ func (w *world) verify() {
 
 // settle lets everybody be well again and waits until nothing moves.
 func (w *world) settle() {
-	w.policy.Paused = ""
+	w.policy.Paused, w.refusing = "", false
 	w.note("all is well from here")
 	for _, d := range w.devices {
 		d.busy, d.silent = false, false
 	}
 	// Long enough for a pickup timeout and some backoffs, one after another.
+	quiet := 0 // rounds in a row; one may be lost to a race
 	for range 200 {
 		w.pass(5 * time.Minute)
+		before := w.commits
 		for i := range w.devices {
 			for range 3 {
 				w.stepDevice(i)
@@ -429,7 +435,10 @@ func (w *world) settle() {
 				w.verify()
 			}
 		}
-		if w.isQuiet() {
+		if quiet++; before != w.commits || !w.isQuiet() {
+			quiet = 0
+		}
+		if quiet == 3 {
 			break
 		}
 	}
@@ -475,9 +484,17 @@ func (w *world) run(steps int) {
 		case 1:
 			w.pass(time.Duration(rapid.SampledFrom([]int{1, 1, 5, 20, 45}).Draw(w.t, "minutes")) * time.Minute)
 		case 2, 3, 4, 5, 6:
-			w.stepDevice(rapid.IntRange(0, len(w.devices)-1).Draw(w.t, "device"))
+			i := rapid.IntRange(0, len(w.devices)-1).Draw(w.t, "device")
+			for range rapid.IntRange(1, 5).Draw(w.t, "steps of it") {
+				w.stepDevice(i)
+				w.verify()
+			}
 		default:
-			w.stepDaemon(rapid.IntRange(0, len(w.daemons)-1).Draw(w.t, "daemon"))
+			k := rapid.IntRange(0, len(w.daemons)-1).Draw(w.t, "daemon")
+			for range rapid.IntRange(1, 6).Draw(w.t, "steps of it") {
+				w.stepDaemon(k)
+				w.verify()
+			}
 		}
 		w.verify()
 	}
@@ -491,6 +508,20 @@ func TestProperty15_TwoPlanners(t *testing.T) {
 		w := newWorld(t, rapid.IntRange(1, 4).Draw(t, "devices"), 2)
 		w.run(rapid.IntRange(10, 250).Draw(t, "steps"))
 		w.settle()
+	})
+}
+
+// Where nothing untoward happens, everybody ends on the target at the first
+// try.
+func TestProperty14_AFleetConverges(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(t, rapid.IntRange(1, 6).Draw(t, "devices"), 1)
+		w.settle()
+		for i := range w.devices {
+			if as := w.status[i].attempts; len(as) != 1 || as[0].Outcome != OK {
+				w.fail("attempts %+v", as)
+			}
+		}
 	})
 }
 
