@@ -248,9 +248,11 @@ func TestDocuments(t *testing.T) {
 			document := map[string]any{
 				"Policy": new(schema.Policy), "Release": new(schema.Release), "Overlay": new(schema.Overlay),
 				"Device": new(schema.Device), "ServeConfig": new(schema.ServeConfig), "AgentConfig": new(schema.AgentConfig),
+				"DeviceStatus": new(schema.DeviceStatus), "Assignment": new(schema.Assignment), "Report": new(schema.Report),
+				"FailureMarks": new(schema.FailureMarks), "FleetStatus": new(schema.FleetStatus),
 			}[kind[1]]
 			if document == nil {
-				t.Errorf("%s:%d: nobody writes a %s", page, b.Line, kind[1])
+				t.Errorf("%s:%d: there is no kind %s", page, b.Line, kind[1])
 				continue
 			}
 			for _, p := range schema.Decode(page, []byte(b.Text), document) {
