@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -74,6 +75,8 @@ func checkAgent(spec schema.AgentSpec) error {
 		return withHint(usagef("no fleet repository is given"), "name it with --repo, %s or repo.url in the configuration file, or a file that holds it with --repo-from", variable("repo"))
 	case spec.Repo.URL != "" && spec.RepoFrom != "":
 		return withHint(usagef("both --repo and --repo-from say where the fleet repository is"), "leave one of repo and repoFrom away")
+	case spec.OS != nil && spec.OS.BootID != "" && !path.IsAbs(spec.OS.BootID):
+		return withHint(usagef("os.bootID %q is no absolute path", spec.OS.BootID), "write it as the device sees it, for example /run/boot-id; with --root it lies below that folder")
 	}
 	return nil
 }
