@@ -35,7 +35,7 @@ func place(p string) placed {
 	top, rest, below := strings.Cut(p, "/")
 	if !below {
 		if top == "fleet.yaml" {
-			return placed{rule: ruleUnexpectedFile, msg: "a document for the whole fleet is not supported", hint: "remove it, so that nobody relies on it"}
+			return placed{rule: ruleMisplaced, msg: "a document for the whole fleet is not supported", hint: "remove it, so that nobody relies on it"}
 		}
 		return placed{}
 	}
@@ -55,7 +55,7 @@ func place(p string) placed {
 		return placed{}
 	}
 	if near := nearest(top, []string{dirPolicies, dirReleases, dirOverlays, dirDevices}); near != "" && isDocumentName(path.Base(p)) {
-		return placed{rule: ruleUnexpectedFile, msg: fmt.Sprintf("nothing is read from the folder %s", quote(top)), hint: fmt.Sprintf("did you mean %s/?", near)}
+		return placed{rule: ruleMisplaced, msg: fmt.Sprintf("nothing is read from the folder %s", quote(top)), hint: fmt.Sprintf("did you mean %s/?", near)}
 	}
 	return placed{}
 }
@@ -67,7 +67,7 @@ func isFleetFolder(top string) bool {
 func placeFlat(rest string) placed {
 	if strings.Contains(rest, "/") {
 		if isDocumentName(path.Base(rest)) {
-			return placed{rule: ruleUnexpectedFile, msg: "a policy lies directly in policies/", hint: "move it up"}
+			return placed{rule: ruleMisplaced, msg: "a policy lies directly in policies/", hint: "move it up"}
 		}
 		return placed{}
 	}
@@ -79,7 +79,7 @@ func placeRelease(rest string) placed {
 	switch {
 	case len(parts) == 1:
 		if isDocumentName(parts[0]) {
-			return placed{rule: ruleUnexpectedFile, msg: "a release lies in the folder of its line, as releases/<line>/<version>.yaml", hint: "move it there"}
+			return placed{rule: ruleMisplaced, msg: "a release lies in the folder of its line, as releases/<line>/<version>.yaml", hint: "move it there"}
 		}
 		return placed{}
 	case len(parts) == 2:
@@ -116,7 +116,7 @@ func asDocument(kind Kind, base string) placed {
 	if base == "README" || strings.HasSuffix(base, ".md") || strings.HasPrefix(base, ".") {
 		return placed{}
 	}
-	return placed{rule: ruleUnexpectedFile, msg: "this is no document, and no document names it as source",
+	return placed{rule: ruleStrayFile, msg: "this is no document, and no document names it as source",
 		hint: "remove it, or move it into a folder named files"}
 }
 

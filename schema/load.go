@@ -296,13 +296,25 @@ func (p *pass) fleet() *Fleet {
 		}
 	}
 	p.problems = append(p.problems, p.spreadProblems()...)
-	for _, u := range p.unread {
-		if !p.isSource(u.path) {
-			prob := Problem{File: u.path, Rule: u.place.rule, Severity: SeverityError, Message: u.place.msg, Hint: u.place.hint}
-			p.problem(prob)
-		}
-	}
+	p.reportUnread()
 	sortProblems(p.problems)
 	f.Problems = p.problems
 	return f
+}
+
+// reportUnread tells of files that lie where documents are read, but for those
+// that a document names as source.
+func (p *pass) reportUnread() {
+	if len(p.unread) == 0 {
+		return
+	}
+	sources := p.sourcePaths()
+	for _, u := range p.unread {
+		switch {
+		case u.place.rule != ruleStrayFile:
+			p.fileProblem(u.path, u.place.rule, u.place.msg, u.place.hint)
+		case !sources[u.path]:
+			p.problem(Problem{File: u.path, Rule: u.place.rule, Severity: SeverityWarning, Message: u.place.msg, Hint: u.place.hint})
+		}
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"sort"
 	"strings"
 )
 
@@ -41,6 +42,9 @@ func (p *pass) sourceProblem(path string) (rule, msg, hint string) {
 				return ruleSourceKind, fmt.Sprintf("the source %s lies below %s, which is %s", quote(path), quote(path[:i]), modeWord(above.Mode)), "keep the file itself in this repository"
 			}
 		}
+		if p.isFolder(path) {
+			return ruleSourceMissing, fmt.Sprintf("the source %s is a folder", quote(path)), "name each file"
+		}
 		hint := ""
 		if near := p.sourceNear(path); near != "" {
 			hint = fmt.Sprintf("did you mean %s?", near)
@@ -54,6 +58,11 @@ func (p *pass) sourceProblem(path string) (rule, msg, hint string) {
 		return ruleSourceSize, tooLargePayload(path), "let the device fetch it from elsewhere"
 	}
 	return "", "", ""
+}
+
+func (p *pass) isFolder(path string) bool {
+	i := sort.Search(len(p.entries), func(i int) bool { return p.entries[i].Path >= path+"/" })
+	return i < len(p.entries) && strings.HasPrefix(p.entries[i].Path, path+"/")
 }
 
 func tooLargePayload(path string) string {
@@ -175,8 +184,4 @@ func (p *pass) template(text string, size int64) (*compiledTemplate, *templateEr
 	}
 	p.loader.templates[text] = &triedTemplate{tmpl, err}
 	return tmpl, err
-}
-
-func (p *pass) isSource(path string) bool {
-	return p.sourcePaths()[path]
 }

@@ -3,6 +3,7 @@ package schema
 import (
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
@@ -69,25 +70,42 @@ func locate(root *yaml.Node, keys []string) (key, value *yaml.Node, exact bool) 
 const maxQuoted = 100
 
 // clip shortens a string for a message, on one line.
-func clip(s string) string {
-	if len(s) > maxQuoted {
-		cut := maxQuoted
-		for cut > 0 && !utf8.RuneStart(s[cut]) {
-			cut--
-		}
-		s = s[:cut] + "…"
+func clip(s string) string { return oneLine(shorten(s)) }
+
+func shorten(s string) string {
+	if len(s) <= maxQuoted {
+		return s
 	}
-	return oneLine(s)
+	cut := maxQuoted
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + "…"
 }
 
-// oneLine escapes what would break a line of output, or the terminal.
+// oneLine escapes what would break a line of output, or the terminal. What it
+// gave stays the same when it is given that again.
 func oneLine(s string) string {
-	q := strconv.Quote(s)
-	return strings.ReplaceAll(q[1:len(q)-1], `\"`, `"`)
+	if utf8.ValidString(s) && strings.IndexFunc(s, func(c rune) bool { return !unicode.IsPrint(c) }) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for len(s) > 0 {
+		c, size := utf8.DecodeRuneInString(s)
+		switch {
+		case unicode.IsPrint(c) && (c != utf8.RuneError || size > 1):
+			b.WriteRune(c)
+		default:
+			q := strconv.Quote(s[:size])
+			b.WriteString(q[1 : len(q)-1])
+		}
+		s = s[size:]
+	}
+	return b.String()
 }
 
-// quote is the string in double quotes, shortened.
-func quote(s string) string { return `"` + strings.ReplaceAll(clip(s), `"`, `\"`) + `"` }
+// quote is the string as YAML and JSON would quote it, shortened.
+func quote(s string) string { return strconv.Quote(shorten(s)) }
 
 // pointerOf finds the pointer of a node of the tree.
 func pointerOf(root, want *yaml.Node) string {

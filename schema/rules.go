@@ -23,7 +23,8 @@ const (
 	ruleTooMany      = "too-many-problems"
 
 	ruleExtension         = "file-extension"
-	ruleUnexpectedFile    = "unexpected-file"
+	ruleMisplaced         = "misplaced-document"
+	ruleStrayFile         = "stray-file"
 	rulePath              = "hostile-path"
 	ruleNotRegular        = "not-a-regular-file"
 	ruleName              = "name-not-file-name"
