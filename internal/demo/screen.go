@@ -20,6 +20,7 @@ const (
 	stateWidth   = 11
 	elapsedWidth = 6
 	defaultWidth = 80
+	fileWidth    = 160 // where there is no terminal: enough for every reason
 	minWidth     = 40
 )
 
@@ -40,6 +41,9 @@ func newScreen(cfg Config, began time.Time) *screen {
 	s := &screen{out: cfg.Out, redraw: cfg.Terminal, colour: cfg.Color, width: cfg.Width, began: began}
 	if s.width == 0 {
 		s.width = defaultWidth
+		if !s.redraw {
+			s.width = fileWidth
+		}
 	}
 	s.width = max(s.width, minWidth)
 	// A table taller than the terminal cannot be redrawn: the cursor does not
