@@ -31,7 +31,7 @@ const unlimitedWidth = 0
 // look says how a table should look on this output: its width, and whether it
 // may have colours.
 func (a *app) look() view.Look {
-	width, terminal := terminalWidth(a.out)
+	width, _, terminal := terminalSize(a.out)
 	if !terminal {
 		return view.Look{Width: unlimitedWidth}
 	}
@@ -39,14 +39,16 @@ func (a *app) look() view.Look {
 	return view.Look{Width: width, Color: a.env["NO_COLOR"] == "" && a.env["TERM"] != "dumb"}
 }
 
-func terminalWidth(w io.Writer) (int, bool) {
+// terminalSize is the size of the terminal that output goes to, if it does.
+func terminalSize(w io.Writer) (width, height int, terminal bool) {
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return 0, false
+		return 0, 0, false
 	}
-	width, _, err := term.GetSize(int(f.Fd()))
+	width, height, err := term.GetSize(int(f.Fd()))
 	if err != nil || width <= 0 {
-		width = 80 // a terminal that cannot tell
+		// A terminal that cannot tell is as wide as terminals once were.
+		return 80, 0, true
 	}
-	return width, true
+	return width, height, true
 }

@@ -33,6 +33,7 @@ func TestReference(t *testing.T) {
 		"commands.md": commandsPage(),
 		"kinds.md":    kinds,
 		"codes.md":    codesPage(),
+		"rules.md":    rulesPage(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join("..", "..", "docs", "reference", name)
@@ -62,6 +63,7 @@ These pages are made from the code, and a test fails when they differ from it.
 
 - [Commands](commands.md): every subcommand with its flags, and the settings of the daemon and the agent
 - [Kinds](kinds.md): every kind of document with its fields
+- [Rules](rules.md): the names of the checks that ` + "`gitopsd validate`" + ` makes
 - [Codes](codes.md): the verdicts on devices
 `
 }
@@ -83,6 +85,39 @@ of a person: *attention* somebody must do something, *wait* it goes on by itself
 	b.WriteString("\nA device's status file says `" + string(planner.FleetGuard.ForGit()) + "` for `" + string(planner.FleetGuard) +
 		"` and `" + string(planner.Upgrade.ForGit()) + "` for `" + string(planner.Upgrade) + "`.\n")
 	return b.String()
+}
+
+func rulesPage() string {
+	var b strings.Builder
+	b.WriteString("# Rules\n\nEach problem that `gitopsd validate` reports names its rule. The names are stable. A warning does not make a fleet invalid.\n\n| rule | severity | what holds |\n|--|--|--|\n")
+	rules := schema.Rules()
+	for _, r := range rules {
+		severity := r.Severity
+		if severity == "" {
+			severity = schema.SeverityError
+		}
+		fmt.Fprintf(&b, "| [`%s`](#%s) | %s | %s |\n", r.Name, r.Name, severity, cellText(r.Summary))
+	}
+	for _, r := range rules {
+		fmt.Fprintf(&b, "\n## %s\n\n%s.\n", r.Name, strings.TrimSuffix(r.Summary, "."))
+		writeFiles(&b, "Wrong", r.Wrong)
+		writeFiles(&b, "Right", r.Right)
+	}
+	return b.String()
+}
+
+// writeFiles shows what a rule refuses or accepts: files, or a description of
+// them in angle brackets where they would be too large.
+func writeFiles(b *strings.Builder, head, files string) {
+	files = strings.TrimSpace(files)
+	if files == "" {
+		return
+	}
+	if inner, ok := strings.CutPrefix(files, "<"); ok && strings.HasSuffix(inner, ">") {
+		fmt.Fprintf(b, "\n%s: %s.\n", head, strings.TrimSuffix(inner, ">"))
+		return
+	}
+	fmt.Fprintf(b, "\n%s:\n\n```yaml\n%s\n```\n", head, strings.ReplaceAll(files, "```", "` ` `"))
 }
 
 // cellText is a text in a cell of a table.
