@@ -3,7 +3,6 @@ package planner
 import (
 	"fmt"
 	"math"
-	"strconv"
 	"time"
 )
 
@@ -161,14 +160,6 @@ func (p *policy) offlineAfter(heartbeat time.Duration) time.Duration {
 		return p.OfflineAfter
 	}
 	return max(MinOfflineAfter, OfflineHeartbeats*min(max(heartbeat, MinHeartbeat), MaxHeartbeat))
-}
-
-// plural counts things for a person.
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return strconv.Itoa(n) + " " + many
 }
 
 // sum adds durations without wrapping around.

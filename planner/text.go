@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -81,7 +82,7 @@ func few(words []string) string {
 	}
 	s := strings.Join(shown, ", ")
 	if more := len(words) - most; more > 0 {
-		s += " and " + plural(more, "more", "more")
+		s += " and " + strconv.Itoa(more) + " more"
 	}
 	return s
 }
