@@ -94,6 +94,10 @@ func (p *pass) rollouts() []schema.RolloutStatus {
 			InFlight: []schema.InFlight{}, Next: []string{}, Failed: []string{},
 		}
 	}
+	kinds := map[planner.Code]planner.Kind{} // asked for every device
+	for _, c := range planner.Codes() {
+		kinds[c.Code] = c.Kind
+	}
 	for i := range p.final.Verdicts {
 		v := &p.final.Verdicts[i]
 		at, ok := index[v.Device.Policy]
@@ -105,7 +109,7 @@ func (p *pass) rollouts() []schema.RolloutStatus {
 		if r.Rollout == "" && !v.Device.Pinned {
 			r.Rollout = v.Device.Rollout
 		}
-		switch v.Code.Kind() {
+		switch kinds[v.Code] {
 		case planner.Attention:
 			r.Attention++
 		case planner.Wait, planner.Go:
@@ -122,7 +126,7 @@ func (p *pass) rollouts() []schema.RolloutStatus {
 				r.Limit = string(v.Code)
 			}
 		}
-		if code := string(v.Code); code == "Failed" || code == "Refused" {
+		if v.Code == planner.CodeFailed || v.Code == planner.CodeRefused {
 			r.Failed = append(r.Failed, v.Device.ID)
 		}
 	}

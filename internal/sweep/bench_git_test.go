@@ -1,0 +1,164 @@
+package sweep_test
+
+import (
+	"bytes"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gitopsd/gitopsd/internal/sweep"
+	"github.com/gitopsd/gitopsd/repo"
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+const benchDevices = 10_000
+
+// BenchmarkSweepOnGit is one pass over 10,000 devices of a bare repository on
+// disk of which n report something new, and beside it stock git making the
+// same commit: as many files of the same size, on the same branch.
+func BenchmarkSweepOnGit(b *testing.B) {
+	if _, err := exec.LookPath("git"); err != nil {
+		b.Skip("git is not installed")
+	}
+	f := newGitFleet(b)
+	for _, n := range []int{0, 1, 100} {
+		b.Run(fmt.Sprintf("gitopsd/changes=%d", n), func(b *testing.B) {
+			for range b.N {
+				b.StopTimer()
+				f.report(n)
+				b.StartTimer()
+				p, err := f.daemon.Once(b.Context())
+				if err != nil {
+					b.Fatal(err)
+				}
+				if p.Committed != (n > 0) {
+					b.Fatalf("%d changes, committed %v", n, p.Committed)
+				}
+			}
+		})
+		if n == 0 {
+			continue
+		}
+		b.Run(fmt.Sprintf("git/changes=%d", n), func(b *testing.B) {
+			for range b.N {
+				b.StopTimer()
+				stream := f.sameCommit(n)
+				b.StartTimer()
+				f.git(stream, "fast-import", "--quiet", "--force")
+			}
+		})
+	}
+}
+
+type gitFleet struct {
+	b      *testing.B
+	dir    string
+	now    time.Time
+	round  int
+	daemon *sweep.Daemon
+}
+
+func newGitFleet(b *testing.B) *gitFleet {
+	f := &gitFleet{b: b, dir: filepath.Join(b.TempDir(), "fleet.git"), now: time.Date(2026, 11, 29, 10, 0, 0, 0, time.UTC)}
+	f.git(nil, "init", "--quiet", "--bare", "-b", "main", f.dir)
+	var s bytes.Buffer
+	f.commit(&s, "refs/heads/main", "", "first")
+	f.file(&s, "policies/gateways.yaml", "apiVersion: gitopsd.dev/v1alpha1\nkind: Policy\nmetadata: {name: gateways}\nspec: {enabled: true, targetVersion: v1.0.0}\n")
+	f.file(&s, "releases/gateways/v1.0.0.yaml", "apiVersion: gitopsd.dev/v1alpha1\nkind: Release\nmetadata: {name: v1.0.0}\nspec:\n  files:\n    /etc/version: {content: \"v1.0.0\\n\"}\n")
+	for i := range benchDevices {
+		f.file(&s, devicePath(i), fmt.Sprintf("apiVersion: gitopsd.dev/v1alpha1\nkind: Device\nmetadata: {name: %s, labels: {role: gateway}}\nspec: {}\n", deviceID(i)))
+	}
+	f.git(&s, "fast-import", "--quiet")
+	f.report(benchDevices)
+	f.git(nil, "pack-refs", "--all")
+	r, err := repo.Open(repo.Config{URL: f.dir})
+	if err != nil {
+		b.Fatal(err)
+	}
+	f.daemon, err = sweep.New(sweep.Config{
+		Remote: r, Now: func() time.Time { return f.now },
+		Uptime: func() (time.Duration, string, error) { return time.Duration(f.round) * time.Second, "boot", nil },
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if p, err := f.daemon.Once(b.Context()); err != nil || len(p.Stops) > 0 {
+		b.Fatalf("the first sweep: %v, %+v", err, p.Stops)
+	}
+	return f
+}
+
+func deviceID(i int) string { return fmt.Sprintf("gw-%05d", i) }
+
+func devicePath(i int) string { return fmt.Sprintf("devices/site-%03d/%s.yaml", i/100, deviceID(i)) }
+
+// report lets n devices say that they became busy, or idle again.
+func (f *gitFleet) report(n int) {
+	f.round++
+	f.now = f.now.Add(time.Second)
+	if n == 0 {
+		return
+	}
+	var s bytes.Buffer
+	for i := range n {
+		data, err := schema.Encode(&schema.Report{
+			TypeMeta: schema.TypeMeta{APIVersion: schema.APIVersion, Kind: schema.KindReport},
+			Metadata: schema.Metadata{Name: deviceID(i)}, InstallID: "install", Sequence: int64(f.round), AgentVersion: "v0.1.0", ProtocolVersion: 1,
+			Capabilities: []string{"files"}, HeartbeatInterval: schema.Duration(24 * time.Hour),
+			Current: schema.SpecRef{Version: "v1.0.0"}, Phase: schema.PhaseUpdated, Busy: f.round%2 == 0, ReportedAt: f.now,
+		})
+		if err != nil {
+			f.b.Fatal(err)
+		}
+		ref := schema.DefaultReportRefs + deviceID(i)
+		fmt.Fprintf(&s, "reset %s\n\n", ref)
+		f.commit(&s, ref, "", "report")
+		f.file(&s, "report.yaml", string(data))
+	}
+	f.git(&s, "fast-import", "--quiet", "--force")
+}
+
+// sameCommit changes n status files on a branch of its own, which starts as
+// the status branch.
+func (f *gitFleet) sameCommit(n int) *bytes.Buffer {
+	f.round++
+	from := strings.TrimSpace(f.git(nil, "rev-parse", "refs/heads/"+schema.DefaultStatusBranch))
+	old := f.git(nil, "show", from+":"+devicePath(0))
+	var s bytes.Buffer
+	f.commit(&s, "refs/heads/reference", from, "status")
+	for i := range n {
+		f.file(&s, devicePath(i), old+fmt.Sprintf("# %d\n", f.round))
+	}
+	f.file(&s, "fleet.yaml", fmt.Sprintf("# %d\n", f.round))
+	return &s
+}
+
+func (f *gitFleet) commit(s *bytes.Buffer, ref, from, message string) {
+	fmt.Fprintf(s, "commit %s\ncommitter bench <bench@example.com> %d +0000\ndata %d\n%s\n", ref, f.now.Unix()+int64(f.round), len(message), message)
+	if from != "" {
+		fmt.Fprintf(s, "from %s\n", from)
+	}
+}
+
+func (f *gitFleet) file(s *bytes.Buffer, path, content string) {
+	fmt.Fprintf(s, "M 100644 inline %s\ndata %d\n%s\n", path, len(content), content)
+}
+
+func (f *gitFleet) git(in *bytes.Buffer, args ...string) string {
+	f.b.Helper()
+	cmd := exec.Command("git", args...)
+	if args[0] != "init" {
+		cmd = exec.Command("git", append([]string{"-C", f.dir}, args...)...)
+	}
+	if in != nil {
+		cmd.Stdin = in
+	}
+	out, err := cmd.Output()
+	if err != nil {
+		f.b.Fatalf("git %s: %v", strings.Join(args, " "), err)
+	}
+	return string(out)
+}
