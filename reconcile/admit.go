@@ -41,6 +41,8 @@ func admit(f facts, d schema.Delivery, problem string) (v admission, why string)
 	switch {
 	case problem != "":
 		return admitNothing, problem
+	case (d.Revision == "" || a == nil) && f.generation == 0:
+		return admitNothing, "nothing is assigned to this device yet"
 	case d.Revision == "" || a == nil:
 		return admitNothing, "the delivery ref does not exist; the device keeps what it runs"
 	case a.Metadata.Name != "" && a.Metadata.Name != f.device:

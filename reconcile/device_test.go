@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -34,10 +33,7 @@ type fakeControl struct {
 	revisions int
 }
 
-var (
-	errDead          = errors.New("the process is dead")
-	errNoSpace error = syscall.ENOSPC
-)
+var errDead = errors.New("the process is dead")
 
 func (c *fakeControl) Look(context.Context) (schema.Delivery, string, error) {
 	c.mu.Lock()
@@ -81,6 +77,19 @@ func (c *fakeControl) Answers(context.Context) error {
 		return c.answers()
 	}
 	return nil
+}
+
+// forget begins the counts again.
+func (c *fakeControl) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.looks, c.reports = 0, nil
+}
+
+func (c *fakeControl) counts() (looks, reports int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.looks, len(c.reports)
 }
 
 func (c *fakeControl) last() schema.Report {

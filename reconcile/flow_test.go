@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -207,21 +209,24 @@ func TestFixEndsAnIncompleteRollback(t *testing.T) {
 	}
 }
 
-// failingWrites makes every write of one path fail with a full disk.
-func failingWrites(path string, err *error) func(op, p string) error {
-	return func(op, p string) error {
-		if *err != nil && op == "rename" && p == path {
-			return *err
-		}
-		return nil
+// fullDisk makes every write of one path fail, until it is emptied.
+type fullDisk struct {
+	path  string
+	empty atomic.Bool
+}
+
+func (f *fullDisk) step(op, p string) error {
+	if op == "rename" && p == f.path && !f.empty.Load() {
+		return syscall.ENOSPC
 	}
+	return nil
 }
 
 func TestRetryableReconcileRollsBackAndTriesAgain(t *testing.T) {
 	d := onV1(t)
 	before := d.snapshot()
-	full := errNoSpace
-	d.cfg.Step = failingWrites("/opt/new/deep/file", &full)
+	full := &fullDisk{path: "/opt/new/deep/file"}
+	d.cfg.Step = full.step
 	d.assign(2, "v1.1.0", v2(nil))
 	d.wantOnce(1, "a retry is due", "RECONCILE", "back on v1.0.0")
 	r := d.control.last()
@@ -231,14 +236,14 @@ func TestRetryableReconcileRollsBackAndTriesAgain(t *testing.T) {
 	if after := d.snapshot(); after != before {
 		t.Errorf("not back as it was:\n%s", cmp.Diff(before, after))
 	}
-	full = nil
+	full.empty.Store(true)
 	d.wantOnce(0, "updated from v1.0.0 to v1.1.0")
 }
 
 func TestRetriesUsedUpAfterItBegan(t *testing.T) {
 	d := onV1(t)
-	full := errNoSpace
-	d.cfg.Step = failingWrites("/opt/new/deep/file", &full)
+	full := &fullDisk{path: "/opt/new/deep/file"}
+	d.cfg.Step = full.step
 	d.assign(2, "v1.1.0", v2(tree{"onDevice": tree{"retries": 1}}))
 	d.wantOnce(1, "a retry is due")
 	d.wantOnce(1, "failed", "back on v1.0.0")
@@ -252,8 +257,8 @@ func TestRetriesUsedUpAfterItBegan(t *testing.T) {
 func TestBegunAttemptEndsAsFailed(t *testing.T) {
 	degrade := func(t *testing.T) *device {
 		d := onV1(t)
-		full := errNoSpace
-		d.cfg.Step = failingWrites("/opt/new/deep/file", &full)
+		full := &fullDisk{path: "/opt/new/deep/file"}
+		d.cfg.Step = full.step
 		d.assign(2, "v1.1.0", v2(hook("beforeUpdating", "/bin/sh", "-c", `test ! -e "$GITOPSD_ROOT/run/fail" && { test ! -e "$GITOPSD_ROOT/run/defer" || exit 75; }`)))
 		d.wantOnce(1, "a retry is due")
 		return d

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -53,22 +54,24 @@ func TestIdleLoop(t *testing.T) {
 		d.wantOnce(0)
 		d.assign(1, "v1.0.0", v1)
 		d.wantOnce(0, "updated")
-		writes := 0
-		d.cfg.Step = func(string, string) error { writes++; return nil }
+		var writes atomic.Int64
+		d.cfg.Step = func(string, string) error { writes.Add(1); return nil }
 		r := d.start()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		writes, d.control.looks, d.control.reports = 0, 0, nil
+		writes.Store(0)
+		d.control.forget()
 		time.Sleep(2 * time.Hour)
 		synctest.Wait()
-		if writes != 0 {
-			t.Errorf("an idle agent changed the disk %d times", writes)
+		if n := writes.Load(); n != 0 {
+			t.Errorf("an idle agent changed the disk %d times", n)
 		}
-		if n := d.control.looks; n < 108 || n > 134 {
-			t.Errorf("%d polls in two hours at one a minute", n)
+		looks, reports := d.control.counts()
+		if looks < 108 || looks > 134 {
+			t.Errorf("%d polls in two hours at one a minute", looks)
 		}
-		if n := len(d.control.reports); n < 12 || n > 15 {
-			t.Errorf("%d reports in two hours at one in ten minutes", n)
+		if reports < 12 || reports > 15 {
+			t.Errorf("%d reports in two hours at one in ten minutes", reports)
 		}
 		r.end(t)
 	})
@@ -82,7 +85,7 @@ func TestLoopUpdatesAndTellsLittle(t *testing.T) {
 		synctest.Wait()
 		settle := schema.Duration(10 * time.Minute)
 		d.publish(func(a *schema.Assignment) { a.Attempt, a.Version, a.Spec, a.Settle = 1, "v1.0.0", v1, &settle }, nil)
-		d.control.reports = nil
+		d.control.forget()
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
 		if got := d.control.phases(); got != "Starting Updated" {
@@ -92,12 +95,14 @@ func TestLoopUpdatesAndTellsLittle(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
 		var settled *schema.Report
+		d.control.mu.Lock()
 		for _, rep := range d.control.reports {
 			if rep.Settled {
 				settled = &rep
 				break
 			}
 		}
+		d.control.mu.Unlock()
 		if settled == nil || ok.Settled {
 			t.Fatalf("settling was not reported: %+v", d.control.last())
 		}
@@ -114,11 +119,11 @@ func TestBusyAloneWaitsForTheHeartbeat(t *testing.T) {
 		r := d.start()
 		time.Sleep(90 * time.Second)
 		synctest.Wait()
-		n := len(d.control.reports)
+		_, n := d.control.counts()
 		d.write(busyFile, "milling\n")
 		time.Sleep(4 * time.Minute)
 		synctest.Wait()
-		if len(d.control.reports) != n {
+		if _, now := d.control.counts(); now != n {
 			t.Errorf("busy was reported at once")
 		}
 		time.Sleep(6 * time.Minute)
@@ -146,19 +151,19 @@ func TestRetriesWaitButThePollDoesNot(t *testing.T) {
 		r := d.start()
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
-		if w := r.agent.store.attempts.Work; w.Tries != 1 {
+		if w := d.work(); w.Tries != 1 {
 			t.Errorf("%d tries in ten minutes with a backoff of an hour", w.Tries)
 		}
 		time.Sleep(75 * time.Minute)
 		synctest.Wait()
-		if w := r.agent.store.attempts.Work; w.Tries != 2 {
+		if w := d.work(); w.Tries != 2 {
 			t.Errorf("%d tries after the first wait", w.Tries)
 		}
 		// the latest wins, at the next poll
 		d.assign(2, "v1.0.1", v1)
 		time.Sleep(70 * time.Second)
 		synctest.Wait()
-		if got := r.agent.store.current.Version; got != "v1.0.1" {
+		if got := d.control.last().Current.Version; got != "v1.0.1" {
 			t.Errorf("on %q while an older attempt waits", got)
 		}
 		r.end(t)
@@ -186,10 +191,10 @@ func TestB69_ReportsThatFailUndoNothing(t *testing.T) {
 		d := bubbleDevice(t)
 		d.wantOnce(0)
 		d.assign(1, "v1.0.0", v1)
-		tries := 0
+		var tries atomic.Int64
 		d.control.onReport = func(rep *schema.Report) error {
 			if rep.Outcome == schema.OutcomeOK {
-				tries++
+				tries.Add(1)
 				return errors.New("endpoint down")
 			}
 			return nil
@@ -197,10 +202,10 @@ func TestB69_ReportsThatFailUndoNothing(t *testing.T) {
 		r := d.start()
 		time.Sleep(9 * time.Hour)
 		synctest.Wait()
-		if tries < 100 {
-			t.Errorf("the report was tried %d times", tries)
+		if n := tries.Load(); n < 100 {
+			t.Errorf("the report was tried %d times", n)
 		}
-		if d.content("/etc/edge/edge.conf") != "version=1\n" || r.agent.store.attempts.Direction != steady {
+		if d.content("/etc/edge/edge.conf") != "version=1\n" || d.work().Begun {
 			t.Error("the update was undone")
 		}
 		d.control.mu.Lock()
@@ -222,7 +227,7 @@ func TestControlAwayIsAskedAtTheUsualPace(t *testing.T) {
 		r := d.start()
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if n := d.control.looks; n < 50 || n > 70 {
+		if n, _ := d.control.counts(); n < 50 || n > 70 {
 			t.Errorf("%d polls in an hour", n)
 		}
 		r.end(t)
@@ -234,9 +239,9 @@ func TestStopWhileConfirming(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := bubbleDevice(t)
 		d.wantOnce(0)
-		cut := true
+		var whole atomic.Bool
 		d.control.answers = func() error {
-			if cut {
+			if !whole.Load() {
 				return errors.New("cut")
 			}
 			return nil
@@ -248,7 +253,7 @@ func TestStopWhileConfirming(t *testing.T) {
 			synctest.Wait()
 			r.end(t)
 		}
-		cut = false
+		whole.Store(true)
 		r := d.start()
 		time.Sleep(20 * time.Second)
 		synctest.Wait()
@@ -287,8 +292,8 @@ func TestIncompleteRollbackIsTriedAgainInTheLoop(t *testing.T) {
 		d.wantOnce(0)
 		d.assign(1, "v1.0.0", v1)
 		d.wantOnce(0)
-		full := errNoSpace
-		d.cfg.Step = failingWrites("/etc/edge/only-1", &full)
+		full := &fullDisk{path: "/etc/edge/only-1"}
+		d.cfg.Step = full.step
 		d.control.answers = func() error { return errors.New("cut") }
 		d.assign(2, "v1.1.0", v2(tree{"confirm": tree{"within": "10s"}}))
 		r := d.start()
@@ -298,7 +303,7 @@ func TestIncompleteRollbackIsTriedAgainInTheLoop(t *testing.T) {
 		if rep.Phase != schema.PhaseError || !strings.HasPrefix(rep.Reason, "rollback incomplete: ") || !strings.Contains(rep.Reason, "only-1") {
 			t.Errorf("report: %+v", rep)
 		}
-		full = nil
+		full.empty.Store(true)
 		time.Sleep(lastRollbackWait + time.Minute)
 		synctest.Wait()
 		if d.content("/etc/edge/only-1") != "one\n" || d.content("/etc/edge/only-2") != "" {
@@ -358,7 +363,7 @@ func TestDriftIsNoticedAtOnce(t *testing.T) {
 			time.Sleep(20 * time.Millisecond)
 		}
 	}
-	wait("never polled", func() bool { return d.control.looksNow() > 0 })
+	wait("never polled", func() bool { n, _ := d.control.counts(); return n > 0 })
 	time.Sleep(300 * time.Millisecond) // until the folders are watched
 	d.write("/etc/edge/edge.conf", "by hand\n")
 	wait("not repaired", func() bool { return d.content("/etc/edge/edge.conf") == "version=1\n" })
@@ -368,10 +373,10 @@ func TestDriftIsNoticedAtOnce(t *testing.T) {
 	}
 }
 
-func (c *fakeControl) looksNow() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.looks
+func (d *device) work() work {
+	var a attempts
+	d.readState(attemptsFile, &a)
+	return a.Work
 }
 
 func TestSpacingOfRepairs(t *testing.T) {
