@@ -113,7 +113,7 @@ func (d *document) withOdd(problems []Problem) []Problem {
 			continue
 		}
 		problems = append(slices.DeleteFunc(problems, at), Problem{Line: o.node.Line, Column: o.node.Column,
-			Pointer: pointerOf(d.root, o.node), Rule: ruleNumber, Severity: SeverityError,
+			Pointer: o.at.pointer(), Rule: ruleNumber, Severity: SeverityError,
 			Message: fmt.Sprintf("the number %s means different things to different readers", clip(o.node.Value)),
 			Hint:    "write it as a plain decimal, or quote it"})
 		if len(problems) > maxProblems {

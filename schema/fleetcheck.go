@@ -125,9 +125,13 @@ const (
 
 // warnings looks at the shape of the repository and at lonely devices.
 func (p *pass) warnings() {
+	unsure := false // what a broken policy selects is not known
+	for _, f := range p.policies {
+		unsure = unsure || f.broken
+	}
 	for _, f := range p.devices {
 		s := p.states[f.path]
-		if len(s.policies) == 0 && !f.broken {
+		if len(s.policies) == 0 && !f.broken && !unsure {
 			p.problem(Problem{File: f.path, Rule: ruleNoPolicy, Severity: SeverityWarning, Pointer: "/metadata/labels",
 				Message: fmt.Sprintf("no policy selects the device %s", s.member.ID), Hint: "it keeps what it runs until one does"})
 		}

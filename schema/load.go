@@ -142,15 +142,26 @@ func (p *pass) readFiles() error {
 		}
 		p.keep(newFile(e.Path, e.ID, where, c))
 	}
-	// A folder of devices that is a symlink would hide them all.
+	p.hiddenFolders()
+	return nil
+}
+
+// hiddenFolders tells of symlinks and submodules that could stand for a folder
+// of documents, which would all be missed.
+func (p *pass) hiddenFolders() {
 	for i := range p.entries {
 		e := &p.entries[i]
-		top, _, _ := strings.Cut(e.Path, "/")
-		if !isRegular(e.Mode) && isFleetFolder(top) && top != dirPayloads && place(e.Path).kind == "" && !strings.Contains(e.Path, "/"+dirPayloads+"/") {
-			p.fileProblem(e.Path, ruleNotRegular, fmt.Sprintf("%s is not followed", modeWord(e.Mode)), "put the files themselves here")
+		if isRegular(e.Mode) || place(e.Path).kind != "" {
+			continue
+		}
+		switch top, rest, _ := strings.Cut(e.Path, "/"); {
+		case !isFleetFolder(top) || top == dirPayloads:
+		case top == dirReleases && strings.Count(rest, "/") > 1: // a payload
+		case strings.Contains("/"+rest, "/"+dirPayloads+"/"):
+		default:
+			p.fileProblem(clip(e.Path), ruleNotRegular, fmt.Sprintf("%s is not followed", modeWord(e.Mode)), "put the files themselves here")
 		}
 	}
-	return nil
 }
 
 func isRegular(m EntryMode) bool { return m == ModeRegular || m == ModeExecutable }

@@ -262,6 +262,33 @@ func TestBrokenFilesHideNothing(t *testing.T) {
 	}
 }
 
+// A policy whose selector is broken must not be taken for one that selects
+// everything: that would bury its problem under those of all devices.
+func TestBrokenSelectorSelectsNobody(t *testing.T) {
+	src := repoOf(smallFleet)
+	for _, spec := range []string{"{selectr: {matchLabels: {role: x}}}", "{selector: {matchLabels: {role: 7}}}", "{selector: [a]}", "7", "{selector: {matchLabel: {role: x}}}"} {
+		f := load(t, src.with("policies/sensors.yaml", "apiVersion: gitopsd.dev/v1alpha1\nkind: Policy\nmetadata: {name: sensors}\nspec: "+spec+"\n"))
+		if f.Valid() || len(f.Problems) > 2 || f.Problems[0].File != "policies/sensors.yaml" {
+			t.Errorf("%s:\n%s", spec, lines(f.Problems))
+		}
+		if m := f.Member("gw-berlin-01"); m.Policy != "gateways" || m.Rendered == nil {
+			t.Errorf("%s: %+v", spec, m)
+		}
+	}
+}
+
+// A device says by its own part what an image is called; it has to be a name.
+func TestImageMustBeAName(t *testing.T) {
+	src := repoOf(smallFleet)
+	for channel, ok := range map[string]bool{"7": true, "": true, "a\\nb": false, strings.Repeat("x", maxPath): false} {
+		path := "devices/berlin/gw-berlin-01.yaml"
+		f := load(t, src.with(path, strings.Replace(src.files[path], `channel: "7"`, `channel: "`+channel+`"`, 1)))
+		if f.Valid() != ok || (f.Member("gw-berlin-01").Rendered != nil) != ok {
+			t.Errorf("channel %.20q: valid %t\n%s", channel, f.Valid(), lines(f.Problems))
+		}
+	}
+}
+
 func TestLoadReadError(t *testing.T) {
 	src := repoOf(smallFleet)
 	for _, path := range []string{"devices/berlin/gw-berlin-01.yaml", "files/static.conf", "files/edge.conf"} {

@@ -69,7 +69,7 @@ func (p *pass) state(f *file, old *deviceState) error {
 	s := &deviceState{file: f, key: p.key(f), member: &Member{ID: f.place.name, Path: f.path, Device: device, Pinned: device.Spec.Pin != ""}}
 	p.states[f.path] = s
 	for _, pol := range p.policies {
-		if pol.content.policy != nil && pol.content.policy.Spec.Selector.Matches(device.Metadata.Labels) {
+		if pol.selects(device.Metadata.Labels) {
 			s.policies = append(s.policies, pol)
 		}
 	}
@@ -102,6 +102,27 @@ func anyError(found []findingKey) bool {
 		}
 	}
 	return false
+}
+
+// selects says whether a policy governs what has these labels. A broken one
+// does only where its selector could be read: one that is missing because it
+// was misspelled would select everything.
+func (f *file) selects(labels map[string]string) bool {
+	pol := f.content.policy
+	if pol == nil {
+		return false
+	}
+	if f.broken {
+		if pol.Spec.Selector == nil {
+			return false
+		}
+		for _, p := range f.problems {
+			if strings.HasPrefix(p.Pointer, "/spec/selector") {
+				return false
+			}
+		}
+	}
+	return pol.Spec.Selector.Matches(labels)
 }
 
 // aim sets where a device should go, and gives the release of that version.

@@ -29,9 +29,16 @@ func splitPointer(pointer string) []string {
 	return tokens
 }
 
+// maxPointer bounds a pointer in bytes. What is cut off are whole keys at the
+// end, so that it still points at what holds the place.
+const maxPointer = 16 << 10
+
 func joinPointer(keys ...string) string {
 	var b strings.Builder
 	for _, k := range keys {
+		if b.Len()+len(k) > maxPointer {
+			break
+		}
 		b.WriteByte('/')
 		b.WriteString(escapePointer(k))
 	}
@@ -106,31 +113,6 @@ func oneLine(s string) string {
 
 // quote is the string as YAML and JSON would quote it, shortened.
 func quote(s string) string { return strconv.Quote(shorten(s)) }
-
-// pointerOf finds the pointer of a node of the tree.
-func pointerOf(root, want *yaml.Node) string {
-	var find func(n *yaml.Node, at string) (string, bool)
-	find = func(n *yaml.Node, at string) (string, bool) {
-		if n == want {
-			return at, true
-		}
-		for i, c := range n.Content {
-			step := strconv.Itoa(i)
-			if n.Kind == yaml.MappingNode {
-				if i%2 == 0 {
-					continue
-				}
-				step = escapePointer(n.Content[i-1].Value)
-			}
-			if p, ok := find(c, at+"/"+step); ok {
-				return p, true
-			}
-		}
-		return "", false
-	}
-	p, _ := find(root, "")
-	return p
-}
 
 func isBlock(n *yaml.Node) bool {
 	return n.Kind == yaml.ScalarNode && n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0

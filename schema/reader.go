@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -21,6 +22,7 @@ const (
 	maxDocument = 1 << 20 // bytes
 	maxNesting  = 64      // levels; the deepest kind has 9
 	maxNodes    = 100_000 // scalars, sequences and mappings
+	maxKey      = 4096    // bytes; the longest sensible key is a path
 	maxExactInt = 1<<53 - 1
 )
 
@@ -36,6 +38,23 @@ type document struct {
 // 0644: a problem unless another one already stands at the same place.
 type oddNumber struct {
 	node *yaml.Node
+	at   *trail
+}
+
+// trail is the way to a node. Pointers are only written out for problems:
+// writing one for every node would multiply long keys with many nodes.
+type trail struct {
+	up  *trail
+	key string
+}
+
+func (t *trail) pointer() string {
+	var keys []string
+	for ; t != nil; t = t.up {
+		keys = append(keys, t.key)
+	}
+	slices.Reverse(keys)
+	return joinPointer(keys...)
 }
 
 // reading collects the problems of one document while it is converted.
@@ -78,7 +97,7 @@ func readDocument(data []byte) (doc *document, problems []Problem) {
 		r.problems = append(r.problems, emptyDocument(max(root.Line, 1)))
 	} else {
 		r.doc.root = root.Content[0]
-		r.doc.value = r.convert(root.Content[0], "", 0)
+		r.doc.value = r.convert(root.Content[0], nil, 0)
 	}
 	var second yaml.Node
 	switch err := dec.Decode(&second); {
@@ -150,74 +169,74 @@ func syntaxProblem(err error) Problem {
 	return p
 }
 
-func (r *reading) problem(n *yaml.Node, pointer, rule, msg, hint string) {
+func (r *reading) problem(n *yaml.Node, at *trail, rule, msg, hint string) {
 	if len(r.problems) >= maxProblems {
 		r.more++
 		return
 	}
-	r.problems = append(r.problems, Problem{Line: n.Line, Column: n.Column, Pointer: pointer,
+	r.problems = append(r.problems, Problem{Line: n.Line, Column: n.Column, Pointer: at.pointer(),
 		Rule: rule, Severity: SeverityError, Message: msg, Hint: hint})
 }
 
 // convert gives the JSON value of a node. After the node budget is used up it
 // stops at once, so that its cost is bounded by the budget.
-func (r *reading) convert(n *yaml.Node, pointer string, depth int) any {
+func (r *reading) convert(n *yaml.Node, at *trail, depth int) any {
 	r.nodes++
 	if r.nodes > maxNodes {
 		if r.nodes == maxNodes+1 {
-			r.problem(n, "", ruleTooLarge, fmt.Sprintf("the document has more than %d values", maxNodes), "split it")
+			r.problem(n, nil, ruleTooLarge, fmt.Sprintf("the document has more than %d values", maxNodes), "split it")
 		}
 		return nil
 	}
 	if depth > maxNesting {
-		r.problem(n, pointer, ruleTooDeep, fmt.Sprintf("nested deeper than %d levels", maxNesting), "")
+		r.problem(n, at, ruleTooDeep, fmt.Sprintf("nested deeper than %d levels", maxNesting), "")
 		return nil
 	}
 	if n.Anchor != "" && n.Kind != yaml.AliasNode {
-		r.problem(n, pointer, ruleAlias, fmt.Sprintf("anchors are not allowed: &%s", clip(n.Anchor)), "write the value out where it is needed")
+		r.problem(n, at, ruleAlias, fmt.Sprintf("anchors are not allowed: &%s", clip(n.Anchor)), "write the value out where it is needed")
 	}
 	if n.Style&yaml.TaggedStyle != 0 {
-		r.problem(n, pointer, ruleTag, fmt.Sprintf("tags are not allowed: %s", clip(n.Tag)), "quote what is to be a string")
+		r.problem(n, at, ruleTag, fmt.Sprintf("tags are not allowed: %s", clip(n.Tag)), "quote what is to be a string")
 	}
 	switch n.Kind {
 	case yaml.MappingNode:
-		return r.mapping(n, pointer, depth)
+		return r.mapping(n, at, depth)
 	case yaml.SequenceNode:
 		list := make([]any, len(n.Content))
 		for i, c := range n.Content {
-			list[i] = r.convert(c, pointer+"/"+strconv.Itoa(i), depth+1)
+			list[i] = r.convert(c, &trail{at, strconv.Itoa(i)}, depth+1)
 		}
 		return list
 	case yaml.AliasNode:
-		r.problem(n, pointer, ruleAlias, fmt.Sprintf("aliases are not allowed: *%s", clip(n.Value)), "write the value out where it is needed")
+		r.problem(n, at, ruleAlias, fmt.Sprintf("aliases are not allowed: *%s", clip(n.Value)), "write the value out where it is needed")
 		return nil
 	default:
-		return r.scalar(n, pointer)
+		return r.scalar(n, at)
 	}
 }
 
-func (r *reading) mapping(n *yaml.Node, pointer string, depth int) any {
+func (r *reading) mapping(n *yaml.Node, at *trail, depth int) any {
 	m := make(map[string]any, len(n.Content)/2)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if r.nodes > maxNodes {
 			return m
 		}
 		k, v := n.Content[i], n.Content[i+1]
-		key, ok := r.key(k, pointer)
+		key, ok := r.key(k, at)
 		if !ok {
 			continue
 		}
-		at := pointer + "/" + escapePointer(key)
+		below := &trail{at, key}
 		if _, dup := m[key]; dup {
 			first := k.Line
 			if len(r.problems) < maxProblems {
 				first = firstKeyLine(n, key)
 			}
-			r.problem(k, at, ruleDuplicate, fmt.Sprintf("the key %s is here in line %d and before in line %d",
+			r.problem(k, below, ruleDuplicate, fmt.Sprintf("the key %s is here in line %d and before in line %d",
 				quote(key), k.Line, first), "keep one of the two")
 			continue
 		}
-		m[key] = r.convert(v, at, depth+1)
+		m[key] = r.convert(v, below, depth+1)
 	}
 	return m
 }
@@ -231,19 +250,21 @@ func firstKeyLine(n *yaml.Node, key string) int {
 	return 0
 }
 
-func (r *reading) key(k *yaml.Node, pointer string) (string, bool) {
+func (r *reading) key(k *yaml.Node, at *trail) (string, bool) {
 	r.nodes++
 	switch {
 	case k.Kind == yaml.AliasNode || k.Anchor != "":
-		r.problem(k, pointer, ruleAlias, "anchors and aliases are not allowed", "write the key out")
+		r.problem(k, at, ruleAlias, "anchors and aliases are not allowed", "write the key out")
 	case k.Kind != yaml.ScalarNode:
-		r.problem(k, pointer, ruleKey, "a key must be a string, not a list or a mapping", "quote it where the braces or brackets are meant literally")
+		r.problem(k, at, ruleKey, "a key must be a string, not a list or a mapping", "quote it where the braces or brackets are meant literally")
 	case k.Style&yaml.TaggedStyle != 0:
-		r.problem(k, pointer, ruleTag, fmt.Sprintf("tags are not allowed: %s", clip(k.Tag)), "")
+		r.problem(k, at, ruleTag, fmt.Sprintf("tags are not allowed: %s", clip(k.Tag)), "")
 	case k.Style == 0 && k.Value == "<<":
-		r.problem(k, pointer, ruleAlias, "merge keys are not allowed", "write the fields out")
+		r.problem(k, at, ruleAlias, "merge keys are not allowed", "write the fields out")
 	case k.Style == 0 && !plainIsString(k.Value):
-		r.problem(k, pointer, ruleKey, fmt.Sprintf("the key %s is not a string", clip(k.Value)), "quote it: "+quote(k.Value))
+		r.problem(k, at, ruleKey, fmt.Sprintf("the key %s is not a string", clip(k.Value)), "quote it: "+quote(k.Value))
+	case len(k.Value) > maxKey:
+		r.problem(k, at, ruleTooLarge, fmt.Sprintf("a key has more than %d bytes", maxKey), "")
 	default:
 		return k.Value, true
 	}
@@ -289,7 +310,7 @@ func plainIsString(s string) bool {
 	return !b && !isCoreNull(s) && !looksNumeric(s)
 }
 
-func (r *reading) scalar(n *yaml.Node, pointer string) any {
+func (r *reading) scalar(n *yaml.Node, at *trail) any {
 	s := n.Value
 	if n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
 		return s
@@ -304,24 +325,24 @@ func (r *reading) scalar(n *yaml.Node, pointer string) any {
 		return s
 	}
 	if coreInf.MatchString(s) {
-		r.problem(n, pointer, ruleNumber, fmt.Sprintf("%s is no number that every reader has", clip(s)), "quote it: "+quote(s))
+		r.problem(n, at, ruleNumber, fmt.Sprintf("%s is no number that every reader has", clip(s)), "quote it: "+quote(s))
 		return int64(0)
 	}
 	if !coreFloat.MatchString(s) || hasLeadingZero(s) { // octal, hexadecimal, 0644
-		r.doc.odd = append(r.doc.odd, oddNumber{n})
+		r.doc.odd = append(r.doc.odd, oddNumber{n, at})
 		return int64(0)
 	}
 	if coreInt.MatchString(s) {
 		v, err := strconv.ParseInt(s, 10, 64)
 		if err != nil || v > maxExactInt || v < -maxExactInt {
-			r.problem(n, pointer, ruleNumber, fmt.Sprintf("the number %s is too large to be exact everywhere", clip(s)), "quote it: "+quote(clip(s)))
+			r.problem(n, at, ruleNumber, fmt.Sprintf("the number %s is too large to be exact everywhere", clip(s)), "quote it: "+quote(clip(s)))
 			return int64(0)
 		}
 		return v
 	}
 	v, err := strconv.ParseFloat(s, 64)
 	if err != nil || math.IsInf(v, 0) {
-		r.problem(n, pointer, ruleNumber, fmt.Sprintf("the number %s is too large", clip(s)), "quote it: "+quote(clip(s)))
+		r.problem(n, at, ruleNumber, fmt.Sprintf("the number %s is too large", clip(s)), "quote it: "+quote(clip(s)))
 		return int64(0)
 	}
 	return v

@@ -166,6 +166,9 @@ func TestReaderLimits(t *testing.T) {
 		"escapes":        fill(`a: "`, `\u1234`, `"`),
 		"documents":      fill("", "---\n", ""),
 		"questions":      fill("", "? ", ""),
+		"long key":       "? k" + strings.Repeat("x", maxDocument/2) + "\n: [" + strings.Repeat("1,", 90_000) + "1]",
+		"long keys":      longKeys(),
+		"long hook":      "apiVersion: gitopsd.dev/v1alpha1\nkind: Device\nmetadata: {name: a}\nspec: {desired: {hooks: {afterUpdating: {" + strings.Repeat("x", 1000) + ": {run: [" + strings.Repeat("1,", 90_000) + "1]}}}}}\n",
 		"unknown fields": "apiVersion: gitopsd.dev/v1alpha1\nkind: Device\nmetadata: {name: a}\nspec:\n" + indentKeys(),
 		"wrong labels":   "apiVersion: gitopsd.dev/v1alpha1\nkind: Device\nmetadata:\n  name: a\n  labels:\n" + strings.ReplaceAll(indentKeys(), "  ", "    "),
 	}
@@ -199,6 +202,16 @@ func uniqueKeys() string {
 		fmt.Fprintf(&b, "k%d: 1\n", i)
 	}
 	return b.String()
+}
+
+// longKeys nests long keys and has many values below them.
+func longKeys() string {
+	var b strings.Builder
+	for range 60 {
+		b.WriteString("{" + strings.Repeat("k", 1000) + ": ")
+	}
+	b.WriteString("[" + strings.Repeat("010,", 90_000) + "1]")
+	return b.String() + strings.Repeat("}", 60)
 }
 
 func indentKeys() string {

@@ -53,15 +53,44 @@ func (p *pass) render(s *deviceState) error {
 	if err != nil || anyError(s.findings) {
 		return err
 	}
-	digest, err := Digest(out)
+	text, err := canonicalJSON(out)
 	if err != nil {
 		return fmt.Errorf("device %s: %w", s.member.ID, err)
 	}
-	s.member.Rendered = &Rendered{Spec: out, Digest: digest, Payloads: r.payloads, Needs: Needs(out)}
+	if len(text) > largeSpec {
+		if msg := unfit(out); msg != "" {
+			s.findings = append(s.findings, findingKey{file: s.file.path, line: 1, rule: ruleSpecSize,
+				msg: "the rendered spec does not fit into an assignment: " + msg, hint: "put large content into files named as source"})
+			return nil
+		}
+	}
+	s.member.Rendered = &Rendered{Spec: out, Digest: PayloadDigest(text), Payloads: r.payloads, Needs: Needs(out)}
 	if !adds && !g.varies {
 		g.plain = s.member.Rendered
 	}
 	return nil
+}
+
+// largeSpec is the size of the canonical JSON, in bytes, from which a spec is
+// tried as an assignment. YAML indents each line of a text, which makes it at
+// most a few times as long; below, it is within the limits of a document.
+const largeSpec = 100 << 10
+
+// unfit says why an agent could not read an assignment with this spec.
+func unfit(spec map[string]any) string {
+	a := Assignment{TypeMeta: TypeMeta{APIVersion, KindAssignment}, Metadata: Metadata{Name: "x"}, Spec: spec}
+	text, err := Encode(&a)
+	if err != nil {
+		return clip(err.Error())
+	}
+	const rest = 16 << 10 // bytes for what else an assignment says
+	if len(text) > maxDocument-rest {
+		return fmt.Sprintf("it has %d KiB", len(text)>>10)
+	}
+	if problems := Decode("", text, &Assignment{}); hasErrors(problems) {
+		return problems[0].Message
+	}
+	return ""
 }
 
 // prepare renders once what is the same for all devices of a group.
@@ -128,7 +157,11 @@ func (r *rendering) spec(spec map[string]any) (map[string]any, error) {
 	if os, _ := spec["os"].(map[string]any); os != nil {
 		if image, _ := os["image"].(string); strings.Contains(image, "{{") {
 			os = maps.Clone(os)
-			os["image"] = r.text(image, "/os/image", "")
+			image = r.text(image, "/os/image", "")
+			if strings.TrimSpace(image) == "" || oneLine(image) != image || len(image) > maxPath {
+				r.find("/os/image", "the image does not render to a name of one line")
+			}
+			os["image"] = image
 			out["os"] = os
 		}
 	}
@@ -206,6 +239,12 @@ func (r *rendering) text(text, pointer, binary string) string {
 	}
 	r.state.findings = append(r.state.findings, r.pass.attribute(r.state, found))
 	return ""
+}
+
+func (r *rendering) find(pointer, msg string) {
+	if !anyError(r.state.findings) {
+		r.state.findings = append(r.state.findings, r.pass.attribute(r.state, finding{pointer: pointer, rule: ruleTemplateRender, msg: msg}))
+	}
 }
 
 // templateSource renders a payload for this device.

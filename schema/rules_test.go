@@ -53,12 +53,19 @@ func bigExamples() map[string][2]*fakeSource {
 	payload := func(size int, template bool) *fakeSource {
 		return base.with("releases/gateways/v1.5.0.yaml", release("files/x", template)).with("files/x", strings.Repeat("x", size))
 	}
+	// Each document is small enough, what they are merged to is not.
+	specOf := func(size int) *fakeSource {
+		text := strings.Repeat("x", size/2)
+		return base.with("releases/gateways/v1.5.0.yaml", "apiVersion: gitopsd.dev/v1alpha1\nkind: Release\nmetadata: {name: v1.5.0}\nspec: {files: {/opt/x: {content: "+text+"}, /opt/y: {content: "+text+"}}}\n").
+			with("overlays/a.yaml", "apiVersion: gitopsd.dev/v1alpha1\nkind: Overlay\nmetadata: {name: a}\nspec: {desired: {files: {/opt/z: {content: "+text+"}}}}\n")
+	}
 	return map[string][2]*fakeSource{
 		ruleTooLarge:     {base.with("devices/gw-1.yaml", device("{vars: {a: "+strings.Repeat("x", 2<<20)+"}}")), payload(2<<20, false)},
 		ruleTooDeep:      {base.with("devices/gw-1.yaml", device(strings.Repeat("{a: ", 100)+"1"+strings.Repeat("}", 100))), base},
 		ruleTooMany:      {base.with("devices/gw-1.yaml", unknown(300)), base},
 		ruleSourceSize:   {payload(maxPayload+1, false), payload(10, false)},
 		ruleTemplateSize: {payload(2<<20, true), payload(2<<20, false)},
+		ruleSpecSize:     {specOf(900 << 10), specOf(100 << 10)},
 		ruleBigFolder:    {numbered(1001, "devices/all/%[2]s.yaml"), numbered(1001, "devices/%d/%s.yaml")},
 		ruleBigPayload:   {payload(2<<20, false), payload(1<<20, false)},
 		ruleBigFleet:     {numbered(5000, "devices/%d/%s.yaml"), numbered(4999, "devices/%d/%s.yaml")},
@@ -130,7 +137,7 @@ func TestRulesAreListed(t *testing.T) {
 		}
 		listed[r.Name] = true
 	}
-	names := regexp.MustCompile(`= "([a-z0-9-]+)"`).FindAllStringSubmatch(string(code), -1)
+	names := regexp.MustCompile(`(?m)^\trule\w+ += "([a-z0-9-]+)"$`).FindAllStringSubmatch(string(code), -1)
 	if len(names) != len(listed) {
 		t.Errorf("%d names in the code, %d listed", len(names), len(listed))
 	}
