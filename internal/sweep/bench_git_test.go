@@ -58,6 +58,7 @@ type gitFleet struct {
 	dir    string
 	now    time.Time
 	round  int
+	busy   bool
 	daemon *sweep.Daemon
 }
 
@@ -102,13 +103,14 @@ func (f *gitFleet) report(n int) {
 	if n == 0 {
 		return
 	}
+	f.busy = !f.busy
 	var s bytes.Buffer
 	for i := range n {
 		data, err := schema.Encode(&schema.Report{
 			TypeMeta: schema.TypeMeta{APIVersion: schema.APIVersion, Kind: schema.KindReport},
 			Metadata: schema.Metadata{Name: deviceID(i)}, InstallID: "install", Sequence: int64(f.round), AgentVersion: "v0.1.0", ProtocolVersion: 1,
 			Capabilities: []string{"files"}, HeartbeatInterval: schema.Duration(24 * time.Hour),
-			Current: schema.SpecRef{Version: "v1.0.0"}, Phase: schema.PhaseUpdated, Busy: f.round%2 == 0, ReportedAt: f.now,
+			Current: schema.SpecRef{Version: "v1.0.0"}, Phase: schema.PhaseUpdated, Busy: f.busy, ReportedAt: f.now,
 		})
 		if err != nil {
 			f.b.Fatal(err)

@@ -8,9 +8,9 @@ import (
 	"github.com/gitopsd/gitopsd/schema"
 )
 
-// plan takes a snapshot of every device, lets the planner decide, applies
-// what it decided to drafts, and plans once more over the drafts: the
-// verdicts that are committed are those of the status that is committed.
+// plan takes a snapshot of every device, lets the planner decide and applies
+// that to drafts. Where an attempt moved it plans once more, over the drafts:
+// the verdicts that are committed are those of the status that is committed.
 func (p *pass) plan(_ context.Context) error {
 	p.watching = p.d.state.watching(p.now)
 	if p.fleet == nil {
@@ -20,10 +20,8 @@ func (p *pass) plan(_ context.Context) error {
 	in := PlannerInput(scene)
 	first := planner.Plan(in)
 	p.makeDrafts(in)
-	changed := p.applyAll(scene, in, first)
-
 	p.final = first
-	if changed {
+	if p.applyAll(scene, in, first) {
 		after := scene
 		after.Status = p.drafted()
 		after.Delivered = nil // nothing of what is new is delivered yet
@@ -90,7 +88,8 @@ func (p *pass) makeDrafts(in planner.Input) {
 	}
 }
 
-// applyAll applies a plan to the drafts and says whether it moved anything.
+// applyAll applies a plan to the drafts and says whether an attempt moved;
+// nothing else can change what the same plan would say again.
 // Outcomes come first: they free the slots that the upgrades take.
 func (p *pass) applyAll(scene Scene, in planner.Input, res planner.Result) bool {
 	devices := make(map[string]*planner.Device, len(in.Devices))
@@ -112,7 +111,7 @@ func (p *pass) applyAll(scene Scene, in planner.Input, res planner.Result) bool 
 			p.assign(dr, v)
 		}
 	}
-	changed := false
+	moved := false
 	for _, dr := range p.drafts {
 		known := devices[dr.id]
 		if dr.member != nil {
@@ -125,9 +124,9 @@ func (p *pass) applyAll(scene Scene, in planner.Input, res planner.Result) bool 
 		}
 		dr.observe(known.Online, known.OfflineSince, p.now)
 		dr.finish()
-		changed = changed || dr.moved || dr.docChanged() || dr.statusChanged()
+		moved = moved || dr.moved
 	}
-	return changed
+	return moved
 }
 
 // assign gives a device its next attempt.
