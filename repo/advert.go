@@ -13,6 +13,7 @@ type listing struct {
 	head string // the ref that HEAD points to, "" when unknown
 	caps capabilities
 	v2   bool
+	size int // bytes that refs takes, roughly
 	// all holds the names of every advertised object in protocol v0, where
 	// only these may be asked for.
 	all map[oid]bool
@@ -142,8 +143,22 @@ func (l *listing) addLine(line []byte, first bool, want func(string) bool) error
 		l.all[id] = true
 	}
 	if name != "HEAD" && validRef(name) == nil && want(name) {
-		l.refs[name] = id
+		return l.keep(name, id)
 	}
+	return nil
+}
+
+// maxListing bounds what is kept of a listing, in bytes: some hundred
+// thousand refs.
+const maxListing = 128 << 20
+
+// keep adds a ref to the listing.
+func (l *listing) keep(name string, id oid) error {
+	// 100 bytes is about what an entry of the map costs beside the name.
+	if l.size += len(name) + 100; l.size > maxListing {
+		return fail(kindRefused, "the server lists refs of more than %d bytes", maxListing)
+	}
+	l.refs[name] = id
 	return nil
 }
 

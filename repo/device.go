@@ -66,7 +66,7 @@ func (d *Device) read(ctx context.Context, ref, have string, limit int64) (oid, 
 	}
 	id := zero
 	var pack *packData
-	err = d.remote.upload(ctx, question{prefixes: []string{ref}}, func(l *listing) (*fetchRequest, error) {
+	err = d.remote.upload(ctx, question{prefixes: []string{ref}, exact: true}, func(l *listing) (*fetchRequest, error) {
 		id = l.refs[ref]
 		if id.IsZero() || id == old {
 			return nil, nil

@@ -75,14 +75,16 @@ func wrap(op, url, ref string, err error) error {
 	if err == nil {
 		return nil
 	}
-	var e *Error
-	if !errors.As(err, &e) {
-		e = &Error{kind: kindOf(err), Err: err}
-	} else if e.Op != "" {
-		return err
-	} else {
-		c := *e
-		e = &c
+	var inner *Error
+	e := &Error{kind: kindOf(err), Err: err}
+	if errors.As(err, &inner) {
+		if inner.Op != "" {
+			return err
+		}
+		e.kind = inner.kind
+		if direct, ok := err.(*Error); ok {
+			*e = *direct
+		}
 	}
 	e.Op, e.URL, e.Ref = op, url, ref
 	return e

@@ -122,7 +122,7 @@ func (r *Repo) download(ctx context.Context, ref string, id oid, history, increm
 		req.wants = []oid{tip}
 		return req, nil
 	}
-	err := r.remote.upload(ctx, question{prefixes: []string{ref}, byHash: true}, decide, func(pack io.Reader) error {
+	err := r.remote.upload(ctx, question{prefixes: []string{ref}, exact: true, byHash: true}, decide, func(pack io.Reader) error {
 		return r.store.receive(ctx, pack, history)
 	})
 	if err != nil {
@@ -200,7 +200,9 @@ func (r *Repo) heal(ctx context.Context, damage error) error {
 	}
 	r.fetches.Lock()
 	defer r.fetches.Unlock()
-	ctx = withoutHeal(ctx)
+	// Reading has no deadline of its own, but this is no longer reading.
+	ctx, cancel := r.within(withoutHeal(ctx))
+	defer cancel()
 	r.mu.Lock()
 	again := !r.healed.IsZero() && time.Since(r.healed) < healEvery
 	r.mu.Unlock()

@@ -10,8 +10,6 @@ import (
 // IsAncestor tells whether ancestor is commit or one of its ancestors. A
 // commit that is not there any more is no ancestor.
 func (r *Repo) IsAncestor(ctx context.Context, ancestor, commit string) (bool, error) {
-	ctx, cancel := r.within(ctx)
-	defer cancel()
 	a, err := parseOID(ancestor)
 	if err != nil {
 		return false, r.wrap("compare", ancestor, err)
@@ -60,8 +58,6 @@ const logSlop = 5
 // ("" = to the root), newest first, while it returns true. author is
 // "Name <mail>", when the time of the committer.
 func (r *Repo) Log(ctx context.Context, from, until string, fn func(hash, author string, when time.Time, message string) bool) error {
-	ctx, cancel := r.within(ctx)
-	defer cancel()
 	start, err := parseOID(from)
 	if err != nil {
 		return r.wrap("log", from, err)

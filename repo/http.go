@@ -170,7 +170,8 @@ func (h *httpRemote) send(ctx context.Context, r request) (*http.Response, error
 	h.mu.Unlock()
 	method, target, body := http.MethodPost, base+"/"+r.service, io.Reader(bytes.NewReader(r.body))
 	if r.body == nil {
-		method, target, body = http.MethodGet, base+"/info/refs?service="+r.service, nil
+		// From the name that was given, so that a redirect is never for good.
+		method, target, body = http.MethodGet, h.at.scheme+"://"+h.at.host+h.at.path+"/info/refs?service="+r.service, nil
 	}
 	if h.at.query != "" {
 		sep := "?"
@@ -323,7 +324,7 @@ func (h *httpRemote) upload(ctx context.Context, ask question, decide func(*list
 	caps := h.fetchV2
 	h.mu.Unlock()
 	known := caps != nil
-	want := anyPrefix(ask.prefixes)
+	want := ask.choose()
 	var l *listing
 	if !known {
 		var err error
@@ -374,7 +375,7 @@ func (h *httpRemote) uploadV2(ctx context.Context, ask question, caps capabiliti
 	l := &listing{refs: map[string]oid{}, v2: true}
 	if (len(ask.prefixes) > 0 && !ask.byHash) || ask.head {
 		err := h.post(ctx, encodeLsRefs(ask.prefixes, ask.head, caps), true, func(p *pktReader) (err error) {
-			l, err = readLsRefs(p, anyPrefix(ask.prefixes))
+			l, err = readLsRefs(p, ask.choose())
 			return err
 		})
 		if err != nil {

@@ -228,6 +228,8 @@ func TestSecretsAreNotShown(t *testing.T) {
 		"ssh://bot:" + secret + "@127.0.0.1:1/x.git",
 		"https://bot:" + secret + "@",
 		"ssh://bot:" + secret + "@127.0.0.1",
+		"bot:" + secret + "@127.0.0.1:x.git",
+		"https:/bot:" + secret + "@127.0.0.1/x.git",
 	} {
 		r, err := repo.Open(repo.Config{URL: url, Store: t.TempDir(), Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 		if err == nil {

@@ -179,7 +179,7 @@ func parseIdent(s string) (who string, when time.Time) {
 	return who, when
 }
 
-// Author is who commits.
+// Author is who commits; an empty field stands for gitopsd.
 type Author struct{ Name, Email string }
 
 // ident is the line of a commit; characters that would end a field are left out.
@@ -192,7 +192,14 @@ func (a Author) ident(when time.Time) string {
 			return r
 		}, s))
 	}
-	return fmt.Sprintf("%s <%s> %d +0000", clean(a.Name), clean(a.Email), max(when.Unix(), 0))
+	name, email := clean(a.Name), clean(a.Email)
+	if name == "" {
+		name = orphanAuthor.Name
+	}
+	if email == "" {
+		email = orphanAuthor.Email
+	}
+	return fmt.Sprintf("%s <%s> %d +0000", name, email, max(when.Unix(), 0))
 }
 
 func encodeCommit(tree oid, parents []oid, who Author, when time.Time, message string) []byte {

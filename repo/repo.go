@@ -125,12 +125,6 @@ func Open(cfg Config) (*Repo, error) {
 		return nil, err
 	}
 	r := &Repo{connection: c, author: cfg.Author, served: map[oid]bool{}}
-	if r.author.Name == "" {
-		r.author.Name = orphanAuthor.Name
-	}
-	if r.author.Email == "" {
-		r.author.Email = orphanAuthor.Email
-	}
 	if c.remote == nil {
 		return r, nil
 	}
@@ -251,7 +245,7 @@ func (r *Repo) get(ctx context.Context, id oid, typ objectType) ([]byte, error) 
 // damage.
 func (r *Repo) commit(ctx context.Context, id oid) (*commit, error) {
 	t, data, err := r.find(ctx, id, 0)
-	if hasKind(err, kindCorrupt) && r.store != nil {
+	if r.store != nil && (hasKind(err, kindCorrupt) || errors.Is(err, errMissing) && r.store.isTip(id)) {
 		data, err = r.object(ctx, id, typeCommit, 0)
 		t = typeCommit
 	}
@@ -270,8 +264,6 @@ func (r *Repo) commit(ctx context.Context, id oid) (*commit, error) {
 // Walk calls fn for every entry of the commit's tree but folders, sorted by
 // path.
 func (r *Repo) Walk(ctx context.Context, commit string, fn func(path, blob string, mode uint32) error) error {
-	ctx, cancel := r.within(ctx)
-	defer cancel()
 	id, err := parseOID(commit)
 	if err != nil {
 		return r.wrap("read", commit, err)
@@ -297,8 +289,6 @@ func (r *Repo) Walk(ctx context.Context, commit string, fn func(path, blob strin
 // entry, or of the old one when it is gone. "" for oldCommit stands for
 // nothing. It costs what has changed, not what there is.
 func (r *Repo) Diff(ctx context.Context, oldCommit, newCommit string, fn func(path, oldBlob, newBlob string, mode uint32) error) error {
-	ctx, cancel := r.within(ctx)
-	defer cancel()
 	var trees [2]oid
 	for i, name := range []string{oldCommit, newCommit} {
 		id, err := optionalOID(name)
@@ -333,8 +323,6 @@ func (r *Repo) Diff(ctx context.Context, oldCommit, newCommit string, fn func(pa
 // Blob reads a blob of at most limit bytes (0 = any); a larger one is an
 // error of the kind refused.
 func (r *Repo) Blob(ctx context.Context, hash string, limit int64) ([]byte, error) {
-	ctx, cancel := r.within(ctx)
-	defer cancel()
 	id, err := parseOID(hash)
 	if err != nil {
 		return nil, r.wrap("read blob", hash, err)

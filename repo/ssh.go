@@ -317,7 +317,7 @@ func (s *sshRemote) upload(ctx context.Context, ask question, decide func(*listi
 
 func (c *sshCall) upload(ask question, decide func(*listing) (*fetchRequest, error), sink func(io.Reader) error) error {
 	p := newPktReader(c.out)
-	want := anyPrefix(ask.prefixes)
+	want := ask.choose()
 	l, err := readAdvert(p, want, ask.byHash)
 	if err != nil {
 		return err

@@ -148,6 +148,18 @@ func (s *store) get(ref string, history bool) oid {
 	return s.kept[keptName(ref, history)]
 }
 
+// isTip tells whether the store claims to have a commit.
+func (s *store) isTip(id oid) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, kept := range s.kept {
+		if kept == id {
+			return true
+		}
+	}
+	return false
+}
+
 // tips gives the commits that are kept with their history, or without.
 func (s *store) tips(history bool) []oid {
 	prefix := tipPrefix

@@ -24,10 +24,26 @@ type transport interface {
 // question is what to list.
 type question struct {
 	prefixes []string
+	exact    bool // only refs of just these names are kept
 	head     bool
 	// byHash says that the object to ask for is known already: v2 saves the
 	// listing, and v0 keeps all of it, to know what may be wanted.
 	byHash bool
+}
+
+// choose tells which refs of an answer are kept.
+func (q question) choose() func(string) bool {
+	if !q.exact {
+		return anyPrefix(q.prefixes)
+	}
+	return func(name string) bool {
+		for _, p := range q.prefixes {
+			if name == p {
+				return true
+			}
+		}
+		return false
+	}
 }
 
 type pushRequest struct {

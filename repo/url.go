@@ -44,6 +44,17 @@ func parseURL(raw string) (endpoint, error) {
 		return parseSchemeURL(raw)
 	}
 	if host, path, ok := cutSCP(raw); ok {
+		// user:password@host and https:/host would otherwise be taken for the
+		// path on a host "user" or "https", and shown.
+		first, _, _ := strings.Cut(path, "/")
+		switch host {
+		case "http", "https", "ssh", "file", "git":
+			return endpoint{}, fail(kindNotFound, "the repository URL lacks a slash behind %s:", host)
+		}
+		if strings.Contains(first, "@") {
+			return endpoint{}, fail(kindNotFound, "the form user@host:path has no place for a password").
+				hint("use https:// with passwordFile")
+		}
 		e := endpoint{scheme: "ssh", host: host, path: path}
 		if i := strings.LastIndexByte(host, '@'); i >= 0 {
 			e.user, e.host = host[:i], host[i+1:]

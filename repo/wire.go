@@ -79,7 +79,9 @@ func readLsRefs(p *pktReader, want func(string) bool) (*listing, error) {
 			return nil, fail(kindNetwork, "the answer is not git's: %q is no ref", sanitize(string(line), 60))
 		}
 		if validRef(words[1]) == nil && want(words[1]) {
-			l.refs[words[1]] = id
+			if err := l.keep(words[1], id); err != nil {
+				return nil, err
+			}
 		}
 	}
 }
