@@ -93,6 +93,7 @@ type Agent struct {
 	unwatched    bool      // tests of the loop's time do without file notification
 	watchedOf    int64     // attempt whose folders are watched
 	folders      []string
+	lastNews     string // what was logged last of things that go on
 	drift        []string
 	driftReason  string
 }
@@ -139,6 +140,7 @@ func New(c Config) (*Agent, error) {
 		a.Close()
 		return nil, err
 	}
+	loadBallast(root, a.freeDisk())
 	a.reports = newReporter(a.control, a.store.seq, c.Now, c.Logger, a.jitter, c.Heartbeat, a.freeDisk)
 	a.changed()
 	return a, nil

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"encoding/json"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -155,49 +156,88 @@ func TestCrashAtEveryStepOfTheFirstRelease(t *testing.T) {
 	})
 }
 
-// A full disk at any one operation, and from any one on, is recovered from
-// once there is room again, with nothing left behind.
-func TestFullDiskAtEveryStep(t *testing.T) {
+// A disk that is full, or cannot be written, from any operation on is
+// recovered from once that is over, without a restart and with nothing left
+// behind.
+func TestFullDiskAtEveryStep(t *testing.T) { failingDisk(t, syscall.ENOSPC, true) }
+
+func TestReadOnlyDiskAtEveryStep(t *testing.T) { failingDisk(t, syscall.EROFS, false) }
+
+func failingDisk(t *testing.T, fault error, removes bool) {
 	before, after := stateOf(t, 2, v2(nil))
 	states := map[string]string{"v1.0.0": before, "v1.1.0": after}
 	for n := 1; ; n++ {
 		d := onV1(t)
 		d.assign(2, "v1.1.0", v2(nil))
-		full := &crasher{at: n}
+		c := &crasher{at: n}
 		d.cfg.Step = func(op, path string) error {
-			if op == "remove" {
+			if removes && op == "remove" {
 				return nil // frees room
 			}
-			if full.step(op, path) != nil {
-				return syscall.ENOSPC
+			if c.step(op, path) != nil {
+				return fault
 			}
 			return nil
 		}
-		a, err := New(d.cfg)
-		if err == nil {
+		if a, err := New(d.cfg); err == nil {
 			if _, err := a.Once(t.Context()); err != nil {
 				t.Logf("operation %d: %v", n, err)
 			}
-			full.at, full.crashed = -1, false // room again, without a restart
+			c.at, c.crashed = -1, false // over
 			for range 4 {
 				res, err := a.Once(t.Context())
 				if err != nil {
-					t.Fatalf("operation %d (%s): %v", n, full.where, err)
+					t.Fatalf("operation %d (%s): %v", n, c.where, err)
 				}
-				if strings.HasPrefix(res.Summary, "nothing to do") {
+				if res.idle {
 					break
 				}
 			}
 			a.Close()
 		}
-		if full.where == "" {
+		d.cfg.Step = nil
+		if c.where == "" {
 			t.Logf("%d operations", n-1)
 			return
 		}
-		d.cfg.Step = nil
-		if v := whole(t, d, states); v != "v1.1.0" || t.Failed() {
-			t.Fatalf("full from operation %d (%s) on: ended on %s, last report %+v", n, full.where, v, d.control.last())
+		d.settle() // for an agent that could not start
+		v := whole(t, d, states)
+		if fault == syscall.ENOSPC && v != "v1.1.0" {
+			t.Error("it was not tried again")
 		}
+		if t.Failed() {
+			t.Fatalf("failing from operation %d (%s) on: ended on %s, last report %+v", n, c.where, v, d.control.last())
+		}
+	}
+}
+
+// With the disk full of other things there is still room for the record of
+// what went wrong, and for the report.
+func TestB67_BallastMakesRoomForTheRecord(t *testing.T) {
+	d := onV1(t)
+	if info, err := os.Stat(d.host(ballastFile)); err != nil || info.Size() != ballastSize {
+		t.Fatalf("ballast: %v, %v", info, err)
+	}
+	gone := false
+	d.cfg.Step = func(op, path string) error {
+		if op == "remove" && path == ballastFile {
+			gone = true
+		}
+		if op == "write" && !(gone && strings.HasPrefix(path, stateDir)) {
+			return syscall.ENOSPC
+		}
+		return nil
+	}
+	d.assign(2, "v1.1.0", v2(nil))
+	d.wantOnce(1, "rollback incomplete", "no space left")
+	if r := d.control.last(); r.Phase != schema.PhaseError || r.Attempt != 2 || r.Outcome != "" || r.Failures[0].Class != schema.ClassRetryable {
+		t.Errorf("report: %+v", r)
+	}
+	d.cfg.Step = nil
+	d.wantOnce(1, "a retry is due", "back on v1.0.0")
+	d.wantOnce(0, "updated")
+	if _, err := os.Stat(d.host(ballastFile)); err != nil {
+		t.Error("the ballast did not come back")
 	}
 }
 

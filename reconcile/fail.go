@@ -152,12 +152,17 @@ func bounded(s string) string {
 // deferred says that the attempt waits. Where it had begun before, being busy
 // when its next try is due ends it: the slot is not held for ever.
 func (a *Agent) deferred(ctx context.Context, stage Stage, why string) Result {
+	if ctx.Err() != nil {
+		return a.stopped() // a check that was stopped is no answer
+	}
 	if a.begunWork() {
 		return a.endWaiting(ctx, why)
 	}
 	d := a.store.desired
 	a.live.phase, a.live.stage, a.live.reason = schema.PhaseWaiting, string(stage), oneLine(why)
-	a.log.Info("deferred", "attempt", d.Attempt, "version", d.Version, "because", why)
+	if a.news("deferred " + why) {
+		a.log.Info("deferred", "attempt", d.Attempt, "version", d.Version, "because", why)
+	}
 	a.changed()
 	return Result{Summary: fmt.Sprintf("deferred: attempt %d of %s: %s", d.Attempt, d.Version, why)}
 }
@@ -168,7 +173,9 @@ func (a *Agent) notYet(ctx context.Context, what string, err error) Result {
 	if ctx.Err() != nil {
 		return a.stopped()
 	}
-	a.log.Warn(what+"; nothing was begun", "error", err)
+	if a.news(what) {
+		a.log.Warn(what+"; nothing was begun, trying again", "error", err)
+	}
 	a.live.phase, a.live.stage, a.live.reason = "", "", ""
 	a.changed()
 	return Result{Exit: 1, Summary: fmt.Sprintf("%s: %s; nothing was begun", what, oneLine(err.Error()))}

@@ -34,11 +34,15 @@ func (a *Agent) look(ctx context.Context) (schema.Delivery, string, error) {
 func (a *Agent) poll(ctx context.Context) Result {
 	d, problem, err := a.look(ctx)
 	if err != nil {
-		if ctx.Err() == nil {
-			a.log.Warn("control did not answer", "error", err)
+		if ctx.Err() == nil && a.news("no answer") {
+			a.log.Warn("control did not answer; asking on", "error", err)
 		}
 		a.lookAround(ctx)
 		return Result{Exit: 1, Summary: "control did not answer: " + oneLine(err.Error()), idle: true}
+	}
+	if a.lastNews == "no answer" {
+		a.lastNews = ""
+		a.log.Info("control answers again")
 	}
 	for range maxLooks {
 		res, next := a.consider(ctx, d, problem)
@@ -252,6 +256,16 @@ func (a *Agent) stateFailed(err error) Result {
 	a.live.phase, a.live.reason = schema.PhaseDegraded, oneLine(err.Error())
 	a.changed()
 	return Result{Exit: 1, Summary: "a retry is due: " + oneLine(err.Error())}
+}
+
+// news says whether something that goes on was not said before: a log names
+// changes, not minutes.
+func (a *Agent) news(what string) bool {
+	if a.lastNews == what {
+		return false
+	}
+	a.lastNews = what
+	return true
 }
 
 // tell reports an outcome at once. Where that fails it is sent again later.

@@ -8,6 +8,9 @@ import (
 	"github.com/gitopsd/gitopsd/schema"
 )
 
+// maxDrift bounds the paths in a report; the rest is as wrong.
+const maxDrift = 100
+
 // report says what stands on disk and what the agent does right now.
 func (a *Agent) report() *schema.Report {
 	st := &a.store.attempts
@@ -26,7 +29,7 @@ func (a *Agent) report() *schema.Report {
 		Busy:              a.live.busy != "",
 		BusyReason:        a.live.busy,
 		Hold:              a.live.hold,
-		Drift:             slices.Clone(a.drift),
+		Drift:             slices.Clone(a.drift[:min(len(a.drift), maxDrift)]),
 		Recalled:          a.doc.recalled,
 		Assigned:          a.doc.problem,
 	}

@@ -58,7 +58,7 @@ func (a *Agent) hooksBack(ctx context.Context, spec *schema.Spec, changed []stri
 	st := &a.store.attempts
 	hc := hooks.Context{
 		Root: a.root.Dir(), Device: a.cfg.Device, To: a.store.current.Version, Attempt: st.Work.Attempt,
-		Changed: append(append([]string(nil), st.Work.Changed...), changed...), RebootPending: rebootDue, RollingBack: true,
+		Changed: merged(st.Work.Changed, changed), RebootPending: rebootDue, RollingBack: true,
 	}
 	if d := a.store.desired; d != nil {
 		hc.From = d.Version

@@ -63,7 +63,7 @@ func (q *sequence) write(i install) error {
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", installFile, err)
 	}
-	if err := q.root.WriteFile(installFile, append(b, '\n'), secret); err != nil {
+	if err := writeState(q.root, installFile, append(b, '\n')); err != nil {
 		return fmt.Errorf("write %s: %w", installFile, err)
 	}
 	return nil

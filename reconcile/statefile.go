@@ -73,7 +73,7 @@ func (s *store) write(p string, v any) error {
 	if err != nil {
 		return &stateError{fmt.Errorf("encode %s: %w", p, err)}
 	}
-	if err := s.root.WriteFile(p, append(b, '\n'), secret); err != nil {
+	if err := writeState(s.root, p, append(b, '\n')); err != nil {
 		s.stale = true
 		return &stateError{fmt.Errorf("write %s: %w", p, err)}
 	}

@@ -169,7 +169,7 @@ func (s *store) load() error {
 		s.desired = &des
 	} else if okDes {
 		if err := s.dropDesired(); err != nil {
-			return err
+			s.log.Warn("what an ended attempt desired could not be removed", "error", err)
 		}
 	}
 	s.seq.set(ins)

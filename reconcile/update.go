@@ -316,14 +316,18 @@ func laterHooks(h *schema.Hooks) *schema.Hooks {
 // after a restart.
 func (a *Agent) noteChanged(changed []string) error {
 	att := a.store.attempts.clone()
-	all := append(slices.Clone(att.Work.Changed), changed...)
-	slices.Sort(all)
-	all = slices.Compact(all)
+	all := merged(att.Work.Changed, changed)
 	if len(all) == len(att.Work.Changed) {
 		return nil
 	}
 	att.Work.Changed = all
 	return a.store.saveAttempts(att)
+}
+
+func merged(a, b []string) []string {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // succeed makes the desired spec the current one. The order holds at a crash:
@@ -353,6 +357,7 @@ func (a *Agent) succeed(ctx context.Context) Result {
 	a.settledFrom = a.now()
 	a.drift, a.driftReason = nil, ""
 	a.prune()
+	loadBallast(a.root, a.freeDisk())
 	a.rest()
 	a.log.Info("updated", "version", d.Version, "attempt", d.Attempt, "from", from)
 	a.tell(ctx)
