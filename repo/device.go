@@ -125,7 +125,7 @@ func (d *Device) write(ctx context.Context, ref, old string, files map[string][]
 		return u.new, nil
 	}
 	if d.local != nil {
-		if err := addObjects(d.local.dir, objs); err != nil {
+		if err := addObjects(d.local, objs); err != nil {
 			return zero, err
 		}
 		err := d.refs.update(ctx, []refUpdate{u})

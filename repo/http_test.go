@@ -421,26 +421,30 @@ func TestHookRefuses(t *testing.T) {
 
 // TestUncertainPush: the server does it, but its answer never arrives.
 func TestUncertainPush(t *testing.T) {
-	p := overHTTP(t)
-	r := open(t, p)
-	a, b := orphan(t, r, "a"), orphan(t, r, "b")
-	if err := moveLead(r, status, "", a); err != nil {
-		t.Fatal(err)
-	}
-	p.srv.Intercept(func(w http.ResponseWriter, req *http.Request) bool {
-		if strings.HasSuffix(req.URL.Path, "/git-receive-pack") {
-			rec := httptest.NewRecorder()
-			p.srv.Intercept(nil)
-			p.srv.ServeHTTP(rec, req)
-			panic(http.ErrAbortHandler)
+	for _, atomic := range []string{"true", "false"} {
+		p := overHTTP(t)
+		gitserver.Git(t, p.bare, "config", "receive.advertiseAtomic", atomic)
+		r := open(t, p)
+		a, b, c := orphan(t, r, "a"), orphan(t, r, "b"), orphan(t, r, "c")
+		const delivery = "refs/gitopsd/devices/x"
+		if err := moveLead(r, status, "", a); err != nil {
+			t.Fatal(err)
 		}
-		return false
-	})
-	if err := moveLead(r, status, a, b); err != nil {
-		t.Fatalf("the push was done, and the refs show it, but: %v", err)
-	}
-	if got := gitserver.Git(t, p.bare, "rev-parse", status); got != b {
-		t.Fatalf("status is at %s", got)
+		p.srv.Intercept(func(w http.ResponseWriter, req *http.Request) bool {
+			if strings.HasSuffix(req.URL.Path, "/git-receive-pack") {
+				p.srv.Intercept(nil)
+				p.srv.ServeHTTP(httptest.NewRecorder(), req)
+				panic(http.ErrAbortHandler)
+			}
+			return false
+		})
+		refused, err := r.Publish(context.Background(), map[string][2]string{status: {a, b}}, map[string][2]string{delivery: {"", c}})
+		if err != nil || len(refused) > 0 {
+			t.Fatalf("atomic %s: the push was done, and the refs show it, but: %v, %v", atomic, err, refused)
+		}
+		if got := gitserver.Git(t, p.bare, "rev-parse", status, delivery); got != b+"\n"+c {
+			t.Fatalf("atomic %s: refs are at %s", atomic, got)
+		}
 	}
 }
 

@@ -12,8 +12,9 @@ import (
 
 // localDir is a repository on this machine.
 type localDir struct {
-	dir  string // where refs and objects are
-	bare bool
+	dir    string // where refs and objects are
+	bare   bool
+	shared bool // core.sharedRepository: what is written is for the group too
 }
 
 // openLocal finds the repository at a path: a bare one, the .git of a work
@@ -103,6 +104,11 @@ func checkConfig(l localDir) (localDir, error) {
 	if v := cfg.Section("core").Option("bare"); v != "" {
 		l.bare = strings.EqualFold(v, "true") || v == "1" || strings.EqualFold(v, "yes") || strings.EqualFold(v, "on")
 	}
+	switch strings.ToLower(cfg.Section("core").Option("sharedRepository")) {
+	case "", "umask", "false", "0":
+	default:
+		l.shared = true
+	}
 	ext := cfg.Section("extensions")
 	if v := ext.Option("objectFormat"); v != "" && v != "sha1" {
 		return l, fail(kindRefused, "the objects of %s are named by %s", l.dir, sanitize(v, 20)).
@@ -115,17 +121,37 @@ func checkConfig(l localDir) (localDir, error) {
 	return l, nil
 }
 
+// forGroup opens a new file or folder to the group, where the repository is
+// shared: several users may run daemon and agents on one.
+func forGroup(shared bool, path string) error {
+	if !shared {
+		return nil
+	}
+	fi, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	mode := fi.Mode().Perm() | 0o060
+	if fi.IsDir() {
+		mode = fi.Mode().Perm() | 0o070 | os.ModeSetgid
+	}
+	if fi.Mode().Perm()&0o200 == 0 {
+		mode &^= 0o020
+	}
+	return os.Chmod(path, mode)
+}
+
 // checkedOut tells whether a work tree has the branch checked out: moving it
 // under its feet would look like local changes that undo everything.
 func (l localDir) checkedOut(ref string) bool {
 	if !l.bare {
-		if head, _ := (localRefs{l.dir}).head(); head == ref {
+		if head, _ := (localRefs{dir: l.dir}).head(); head == ref {
 			return true
 		}
 	}
 	linked, _ := filepath.Glob(filepath.Join(l.dir, "worktrees", "*"))
 	for _, w := range linked {
-		if head, _ := (localRefs{w}).head(); head == ref {
+		if head, _ := (localRefs{dir: w}).head(); head == ref {
 			return true
 		}
 	}

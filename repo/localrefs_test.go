@@ -335,3 +335,29 @@ func TestLocalRefusals(t *testing.T) {
 		}
 	}
 }
+
+// TestSharedRepository: what is written is for the group, as git does it.
+func TestSharedRepository(t *testing.T) {
+	p := localPlace(t)
+	gitserver.Git(t, p.bare, "config", "core.sharedRepository", "group")
+	r := open(t, p)
+	c := orphan(t, r, "a")
+	if err := moveLead(r, "refs/gitopsd/devices/a", "", c); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]os.FileMode{
+		"refs/gitopsd":                   0o070,
+		"refs/gitopsd/devices":           0o070,
+		"refs/gitopsd/devices/a":         0o060,
+		"objects/" + c[:2]:               0o070,
+		"objects/" + c[:2] + "/" + c[2:]: 0o040,
+	} {
+		fi, err := os.Stat(filepath.Join(p.bare, path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fi.Mode().Perm() & 0o070; got != want {
+			t.Errorf("%s is %o for the group, want %o", path, got, want)
+		}
+	}
+}

@@ -18,7 +18,8 @@ const looseLimit = 100
 
 // addObjects writes objects into a repository folder, so that they survive a
 // power cut once it returns. Only whole files appear under their final names.
-func addObjects(dir string, objs []outObject) error {
+func addObjects(l *localDir, objs []outObject) error {
+	dir := l.dir
 	if len(objs) == 0 {
 		return nil
 	}
@@ -30,7 +31,7 @@ func addObjects(dir string, objs []outObject) error {
 	}
 	dirs := map[string]bool{}
 	for _, o := range objs {
-		d, err := addLoose(dir, o)
+		d, err := addLoose(l, o)
 		if err != nil {
 			return err
 		}
@@ -49,9 +50,9 @@ func addObjects(dir string, objs []outObject) error {
 
 // addLoose writes one object; it gives the folder to sync, "" when it was
 // there already.
-func addLoose(dir string, o outObject) (string, error) {
+func addLoose(l *localDir, o outObject) (string, error) {
 	name := o.id.String()
-	folder := filepath.Join(dir, "objects", name[:2])
+	folder := filepath.Join(l.dir, "objects", name[:2])
 	path := filepath.Join(folder, name[2:])
 	if _, err := os.Stat(path); err == nil {
 		return "", nil
@@ -68,7 +69,11 @@ func addLoose(dir string, o outObject) (string, error) {
 	if err := zw.Close(); err != nil {
 		return "", err
 	}
-	if err := os.Mkdir(folder, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+	err = os.Mkdir(folder, 0o777)
+	if err == nil {
+		err = forGroup(l.shared, folder)
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", err
 	}
 	return folder, writeOnce(path, b.Bytes())

@@ -114,7 +114,7 @@ func (r *Repo) publishLocal(ctx context.Context, first, others []refUpdate, refu
 	if err := r.gather(ctx, g, others); err != nil {
 		return err
 	}
-	if err := addObjects(r.local.dir, g.objs); err != nil {
+	if err := addObjects(r.local, g.objs); err != nil {
 		return err
 	}
 	if len(g.objs) > looseLimit {
@@ -132,6 +132,7 @@ func (r *Repo) publishLocal(ctx context.Context, first, others []refUpdate, refu
 			refused[u.name] = err.Error()
 		}
 	}
+	r.forgive(ctx, others, refused)
 	if len(refused) == 0 {
 		r.made.done(g.objs)
 	}
@@ -251,13 +252,14 @@ func (r *Repo) pushAll(ctx context.Context, first, others []refUpdate, refused m
 		for _, u := range others {
 			refused[u.name] = err.Error()
 		}
-		return nil
-	}
-	for _, u := range others {
-		if why := res.reason(u.name); why != "" {
-			refused[u.name] = withNotes(why, res.notes)
+	} else {
+		for _, u := range others {
+			if why := res.reason(u.name); why != "" {
+				refused[u.name] = withNotes(why, res.notes)
+			}
 		}
 	}
+	r.forgive(ctx, others, refused)
 	if len(refused) == 0 {
 		r.made.done(all)
 	}
@@ -266,6 +268,27 @@ func (r *Repo) pushAll(ctx context.Context, first, others []refUpdate, refused m
 
 func (r *Repo) push(ctx context.Context, make func(capabilities) (*pushRequest, error)) (*pushResult, error) {
 	return r.remote.push(ctx, make)
+}
+
+// forgive takes those out of the refused that are where they should be: an
+// earlier push had moved them, though its answer was lost.
+func (r *Repo) forgive(ctx context.Context, cmds []refUpdate, refused map[string]string) {
+	if len(refused) == 0 || ctx.Err() != nil {
+		return
+	}
+	names := make([]string, 0, len(refused))
+	for name := range refused {
+		names = append(names, name)
+	}
+	refs, err := r.list(ctx, names)
+	if err != nil {
+		return
+	}
+	for _, u := range cmds {
+		if refs[u.name] == u.new {
+			delete(refused, u.name)
+		}
+	}
 }
 
 // newPush packs the objects behind the commands.

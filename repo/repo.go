@@ -56,7 +56,7 @@ func connect(cfg Config) (*connection, error) {
 		if err != nil {
 			return nil, wrap("open", c.at.String(), "", err)
 		}
-		c.local, c.refs, c.objs = &l, localRefs{l.dir}, newObjects(l.dir, true)
+		c.local, c.refs, c.objs = &l, localRefs{dir: l.dir, shared: l.shared}, newObjects(l.dir, true)
 	case "ssh":
 		c.remote = newSSHRemote(c.at, cfg.Credentials)
 	default:

@@ -113,7 +113,7 @@ func (s *store) sweep() {
 
 // load reads the refs and looks whether their commits and root trees are there.
 func (s *store) load(ctx context.Context) error {
-	kept, err := localRefs{s.dir}.packed(func(string) bool { return true })
+	kept, err := localRefs{dir: s.dir}.packed(func(string) bool { return true })
 	if err != nil {
 		return err
 	}
