@@ -11,7 +11,8 @@ import (
 
 // Decode reads one strict YAML document of the kind of v (a pointer to one of
 // the kinds), checks it against its JSON Schema, and fills v. v is untouched
-// when a problem is an error. The same values go to schema and decoder.
+// when a problem is an error. The same values go to schema and decoder. It
+// panics where v is no pointer to a kind.
 func Decode(file string, data []byte, v any) []Problem {
 	target := reflect.ValueOf(v)
 	if target.Kind() != reflect.Pointer || target.IsNil() || target.Elem().Kind() != reflect.Struct {
@@ -48,7 +49,8 @@ func decodeDocument(doc *document, kind Kind, dst reflect.Value) []Problem {
 	if err := c.schema.Validate(doc.value); err != nil {
 		problems, more = c.schemaProblems(err, doc)
 	}
-	problems = doc.withOdd(problems)
+	problems, unlistedOdd := doc.withOdd(problems)
+	more += unlistedOdd
 	if len(problems) > maxProblems {
 		problems, more = problems[:maxProblems], more+len(problems)-maxProblems
 	}
@@ -106,8 +108,12 @@ func (d *document) keyProblem(pointer, rule, msg, hint string) Problem {
 // withOdd adds the problems of odd numbers. Where a string is wanted it is
 // enough to say that; any other problem at their place speaks of the stand-in
 // that the schema saw, and goes.
-func (d *document) withOdd(problems []Problem) []Problem {
+func (d *document) withOdd(problems []Problem) (all []Problem, more int) {
 	for _, o := range d.odd {
+		if len(problems) > maxProblems {
+			more++
+			continue
+		}
 		at := func(p Problem) bool { return p.Line == o.node.Line && p.Column == o.node.Column }
 		if slices.ContainsFunc(problems, func(p Problem) bool { return at(p) && p.Rule == ruleType }) {
 			continue
@@ -116,11 +122,8 @@ func (d *document) withOdd(problems []Problem) []Problem {
 			Pointer: o.at.pointer(), Rule: ruleNumber, Severity: SeverityError,
 			Message: fmt.Sprintf("the number %s means different things to different readers", clip(o.node.Value)),
 			Hint:    "write it as a plain decimal, or quote it"})
-		if len(problems) > maxProblems {
-			break
-		}
 	}
-	return problems
+	return problems, more
 }
 
 func unlisted(n int) Problem {

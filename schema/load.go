@@ -19,10 +19,12 @@ type Loader struct {
 	contents  map[contentKey]*content
 	files     map[string]*file // by path
 	payloads  map[string]*payload
-	templates map[string]*triedTemplate
-	groups    map[string]*group
-	states    map[string]*deviceState // by path
-	shared    [sha256.Size]byte       // over all that is not a device's own
+	templates map[string]*triedTemplate // by text
+	// templateBytes is the size of those texts.
+	templateBytes int
+	groups        map[string]*group
+	states        map[string]*deviceState // by path
+	shared        [sha256.Size]byte       // over all that is not a device's own
 }
 
 // contentKey: the same bytes say different things as different kinds.
@@ -63,15 +65,15 @@ func (l *Loader) Load(src Source) (*Fleet, error) {
 	fleet := p.fleet()
 	l.contents, l.files, l.payloads, l.groups, l.states, l.shared =
 		p.contents, p.files, p.payloads, p.groups, p.states, p.shared
-	if len(l.templates) > maxTemplatesKept {
-		l.templates = nil
+	if l.templateBytes > maxTemplatesKept {
+		l.templates, l.templateBytes = nil, 0
 	}
 	return fleet, nil
 }
 
-// maxTemplatesKept bounds the compiled templates that outlive a Load; a fleet
-// has a few for each release.
-const maxTemplatesKept = 10_000
+// maxTemplatesKept bounds the texts of the compiled templates that outlive a
+// Load, in bytes; a fleet has a few for each release.
+const maxTemplatesKept = 16 << 20
 
 // pass is one Load.
 type pass struct {

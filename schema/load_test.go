@@ -451,3 +451,104 @@ func TestProblemsAreDeterministic(t *testing.T) {
 		t.Errorf("only few problems: %s", first)
 	}
 }
+
+// Overlays of one order may not set the same place for one device.
+func TestOverlayConflicts(t *testing.T) {
+	overlay := func(name, order, selector, rest string) string {
+		return fmt.Sprintf("apiVersion: gitopsd.dev/v1alpha1\nkind: Overlay\nmetadata: {name: %s}\nspec: {order: %s, selector: {matchLabels: {%s}}, %s}\n", name, order, selector, rest)
+	}
+	cases := []struct {
+		name, a, b string
+		orderB     string
+		want       bool
+	}{
+		{"one variable", "vars: {x: a}", "vars: {x: b}", "0", true},
+		{"one variable, one value", "vars: {x: a}", "vars: {x: a}", "0", true},
+		{"other variables", "vars: {x: a}", "vars: {y: a}", "0", false},
+		{"other orders", "vars: {x: a}", "vars: {x: b}", "1", false},
+		{"one field", "desired: {onDevice: {retries: 1}}", "desired: {onDevice: {retries: 2}}", "0", true},
+		{"other fields", "desired: {onDevice: {retries: 1}}", "desired: {onDevice: {drift: report}}", "0", false},
+		{"one removes what the other sets a part of", "desired: {files: {/a: null}}", "desired: {files: {/a: {content: x}}}", "0", true},
+		{"and the other way round", "desired: {files: {/a: {content: x}}}", "desired: {files: {/a: null}}", "0", true},
+		{"both remove", "desired: {files: {/a: null}}", "desired: {files: {/a: null}}", "0", true},
+		{"content and source", "desired: {files: {/a: {content: x}}}", "desired: {files: {/a: {source: files/x}}}", "0", true},
+		{"content and mode", "desired: {files: {/a: {content: x}}}", "desired: {files: {/a: {mode: \"0600\"}}}", "0", false},
+		{"a path below another", "desired: {files: {/a: {content: x}}}", "desired: {files: {/a/b: {content: x}}}", "0", false},
+		{"a variable named as a field", "vars: {files: x}", "desired: {files: {/a: {content: x}}}", "0", false},
+		{"lists", "desired: {requires: {commands: [a]}}", "desired: {requires: {commands: [b]}}", "0", true},
+	}
+	for _, c := range cases {
+		src := repoOf(ruleFleet).with("files/x", "x").
+			with("overlays/a.yaml", overlay("a", "0", "role: gateway", c.a)).with("overlays/b.yaml", overlay("b", c.orderB, "role: gateway", c.b))
+		f := load(t, src)
+		conflicts := strings.Count(lines(f.Problems), " "+ruleOverlayConflict+": ")
+		if (conflicts == 1) != c.want || conflicts > 1 {
+			t.Errorf("%s: %d conflicts, want %t\n%s", c.name, conflicts, c.want, lines(f.Problems))
+		}
+		if c.want && f.Member("gw-1").Rendered != nil {
+			t.Errorf("%s: rendered all the same", c.name)
+		}
+		// For devices that only one of them selects there is no conflict.
+		f = load(t, src.with("overlays/b.yaml", overlay("b", c.orderB, "role: sensor", c.b)))
+		if strings.Contains(lines(f.Problems), ruleOverlayConflict) {
+			t.Errorf("%s: a conflict on no device\n%s", c.name, lines(f.Problems))
+		}
+	}
+}
+
+func TestOverlaysAreMergedByOrder(t *testing.T) {
+	src := repoOf(ruleFleet)
+	for i, order := range []string{"5", "-1", "20"} {
+		name := string(rune('a' + i))
+		src = src.with("overlays/"+name+".yaml", fmt.Sprintf("apiVersion: gitopsd.dev/v1alpha1\nkind: Overlay\nmetadata: {name: %s}\nspec: {order: %s, vars: {x: %s}, desired: {files: {/etc/motd: {content: \"%s {{ .vars.x }}\", template: true}, /etc/%s: {content: x}}}}\n", name, order, name, name, name))
+	}
+	f := load(t, src)
+	const want = `{"files":{"/etc/a":{"content":"x"},"/etc/b":{"content":"x"},"/etc/c":{"content":"x"},"/etc/motd":{"content":"c c"}}}`
+	if got := specText(t, f, "gw-1"); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// Where all devices of a policy have a spec of their own, its target needs no
+// release; one device that has not is enough to need it.
+func TestReleaseNoneNeedsNoRelease(t *testing.T) {
+	device := "apiVersion: gitopsd.dev/v1alpha1\nkind: Device\nmetadata: {name: %s, labels: {role: gateway}}\nspec: {%s}\n"
+	src := repoOf(ruleFleet).with("devices/gw-1.yaml", fmt.Sprintf(device, "gw-1", "release: none, desired: {files: {/a: {content: x}}}"))
+	delete(src.files, "releases/gateways/v1.5.0.yaml")
+	f := load(t, src)
+	m := f.Member("gw-1")
+	if len(f.Problems) > 0 || m.Version != "v1.5.0" || m.Rollout == "" || m.Rendered == nil {
+		t.Errorf("%+v\n%s", m, lines(f.Problems))
+	}
+	f = load(t, src.with("devices/gw-2.yaml", fmt.Sprintf(device, "gw-2", "")))
+	if f.Valid() || f.Member("gw-1").Rendered == nil || f.Member("gw-2").NoTarget == "" {
+		t.Errorf("valid %t\n%s", f.Valid(), lines(f.Problems))
+	}
+}
+
+// A part that only completes what another layer begins is judged when merged,
+// and the problem stands where the last word was.
+func TestIncompleteIsJudgedWhenMerged(t *testing.T) {
+	device := "apiVersion: gitopsd.dev/v1alpha1\nkind: Device\nmetadata: {name: gw-1, labels: {role: gateway}}\nspec: {desired: %s}\n"
+	for desired, want := range map[string]string{
+		"{files: {/etc/motd: {mode: \"0600\"}}}":                                              "",
+		"{files: {/etc/motd: {content: null}}}":                                               "devices/gw-1.yaml " + ruleContent,
+		"{files: {/etc/other: {mode: \"0600\"}}}":                                             "devices/gw-1.yaml " + ruleContent,
+		"{files: {/etc/motd/x: {content: x}}}":                                                "releases/gateways/v1.5.0.yaml " + rulePathClash,
+		"{directories: {/etc/motd: {}}}":                                                      "releases/gateways/v1.5.0.yaml " + rulePathClash,
+		"{os: {driver: command}}":                                                             "devices/gw-1.yaml " + ruleIncomplete,
+		"{resources: {disk: {path: /var}}}":                                                   "devices/gw-1.yaml " + ruleIncomplete,
+		"{hooks: {afterUpdating: {x: {timeout: 1m}}}}":                                        "devices/gw-1.yaml " + ruleIncomplete,
+		"{files: {/etc/motd: {content: x, source: files/x}}}":                                 "devices/gw-1.yaml " + ruleContent,
+		"{files: {/etc/motd: null, /etc/motd/x: {content: x}}, directories: {/etc/motd: {}}}": "",
+	} {
+		f := load(t, repoOf(ruleFleet).with("files/x", "x").with("devices/gw-1.yaml", fmt.Sprintf(device, desired)))
+		got := ""
+		if len(f.Problems) > 0 {
+			got = f.Problems[0].File + " " + f.Problems[0].Rule
+		}
+		if got != want || len(f.Problems) > 1 {
+			t.Errorf("%s: got %q, want %q\n%s", desired, got, want, lines(f.Problems))
+		}
+	}
+}

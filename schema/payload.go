@@ -183,5 +183,6 @@ func (p *pass) template(text string, size int64) (*compiledTemplate, *templateEr
 		p.loader.templates = map[string]*triedTemplate{}
 	}
 	p.loader.templates[text] = &triedTemplate{tmpl, err}
+	p.loader.templateBytes += len(text)
 	return tmpl, err
 }

@@ -22,7 +22,8 @@ const (
 	maxDocument = 1 << 20 // bytes
 	maxNesting  = 64      // levels; the deepest kind has 9
 	maxNodes    = 100_000 // scalars, sequences and mappings
-	maxKey      = 4096    // bytes; the longest sensible key is a path
+	maxPathKey  = 4096    // bytes, of a key that is a path
+	maxPlainKey = 320     // bytes, of any other; the longest is a label with its prefix
 	maxExactInt = 1<<53 - 1
 )
 
@@ -263,8 +264,8 @@ func (r *reading) key(k *yaml.Node, at *trail) (string, bool) {
 		r.problem(k, at, ruleAlias, "merge keys are not allowed", "write the fields out")
 	case k.Style == 0 && !plainIsString(k.Value):
 		r.problem(k, at, ruleKey, fmt.Sprintf("the key %s is not a string", clip(k.Value)), "quote it: "+quote(k.Value))
-	case len(k.Value) > maxKey:
-		r.problem(k, at, ruleTooLarge, fmt.Sprintf("a key has more than %d bytes", maxKey), "")
+	case len(k.Value) > maxPathKey, len(k.Value) > maxPlainKey && k.Value[0] != '/':
+		r.problem(k, at, ruleTooLarge, fmt.Sprintf("a key has %d bytes; a path may have %d, any other %d", len(k.Value), maxPathKey, maxPlainKey), "")
 	default:
 		return k.Value, true
 	}

@@ -168,7 +168,7 @@ func TestReaderLimits(t *testing.T) {
 		"questions":      fill("", "? ", ""),
 		"long key":       "? k" + strings.Repeat("x", maxDocument/2) + "\n: [" + strings.Repeat("1,", 90_000) + "1]",
 		"long keys":      longKeys(),
-		"long hook":      "apiVersion: gitopsd.dev/v1alpha1\nkind: Device\nmetadata: {name: a}\nspec: {desired: {hooks: {afterUpdating: {" + strings.Repeat("x", 1000) + ": {run: [" + strings.Repeat("1,", 90_000) + "1]}}}}}\n",
+		"long hook":      "apiVersion: gitopsd.dev/v1alpha1\nkind: Device\nmetadata: {name: a}\nspec: {desired: {hooks: {afterUpdating: {" + strings.Repeat("x", 300) + ": {run: [" + strings.Repeat("1,", 90_000) + "1]}}}}}\n",
 		"unknown fields": "apiVersion: gitopsd.dev/v1alpha1\nkind: Device\nmetadata: {name: a}\nspec:\n" + indentKeys(),
 		"wrong labels":   "apiVersion: gitopsd.dev/v1alpha1\nkind: Device\nmetadata:\n  name: a\n  labels:\n" + strings.ReplaceAll(indentKeys(), "  ", "    "),
 	}
@@ -208,7 +208,7 @@ func uniqueKeys() string {
 func longKeys() string {
 	var b strings.Builder
 	for range 60 {
-		b.WriteString("{" + strings.Repeat("k", 1000) + ": ")
+		b.WriteString("{" + strings.Repeat("k", 300) + ": ")
 	}
 	b.WriteString("[" + strings.Repeat("010,", 90_000) + "1]")
 	return b.String() + strings.Repeat("}", 60)

@@ -136,6 +136,9 @@ func (s *dirSource) entry(p string, d fs.DirEntry) (Entry, bool, error) {
 	if info.Mode()&0o111 != 0 {
 		e.Mode = ModeExecutable
 	}
+	if e.Size > maxPayload {
+		return e, true, nil // nobody can use it, so nobody has to wait for its id
+	}
 	h := newBlobHash(e.Size)
 	if e.Size <= keptFile && s.total+e.Size <= keptTotal {
 		data, err := io.ReadAll(io.LimitReader(f, e.Size))
