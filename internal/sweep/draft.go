@@ -298,8 +298,8 @@ func (d *draft) observe(online bool, since time.Time, now time.Time) {
 	case r != nil && !older(r, old):
 		*next = schema.Observed{
 			InstallID: r.InstallID, Sequence: r.Sequence, Generation: r.Generation, Attempt: r.Attempt,
-			Version: r.Current.Version, Digest: r.Current.Digest, Phase: r.Phase, Reason: oneLine(r.Reason), Since: now,
-			AgentVersion: r.AgentVersion, Busy: r.Busy,
+			Version: oneLine(r.Current.Version), Digest: oneLine(r.Current.Digest), Phase: r.Phase, Reason: oneLine(r.Reason), Since: now,
+			AgentVersion: oneLine(r.AgentVersion), Busy: r.Busy,
 		}
 		if r.Hold != nil {
 			next.Held = reasonOr(oneLine(r.Hold.Reason), "held on the device")

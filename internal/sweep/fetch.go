@@ -101,7 +101,12 @@ func (p *pass) readTip(ctx context.Context) error {
 		if !p.full {
 			// Whether it was ever there, the deliveries tell.
 			p.full = true
-			return p.list(ctx)
+			if err := p.list(ctx); err != nil {
+				return err
+			}
+			if p.tip != "" {
+				return &raceError{what: "the status branch appeared while it was looked for"}
+			}
 		}
 		return nil
 	case d.status != nil && d.status.Commit == p.tip:

@@ -82,6 +82,23 @@ func (b *builder) drop(path string) {
 	}
 }
 
+// dropStrangers drops documents of devices that a rebuilt status does not
+// have: nobody could read them, or they stand in another place now.
+func (b *builder) dropStrangers(next *Status) {
+	keep := map[string]bool{}
+	for _, rec := range next.Devices {
+		keep[rec.Path] = true
+		if rec.Assignment != nil {
+			keep[assignedPath(rec.Path)] = true
+		}
+	}
+	for path := range b.base {
+		if (strings.HasPrefix(path, devicesDir) || strings.HasPrefix(path, assignedDir)) && !keep[path] {
+			b.drop(path)
+		}
+	}
+}
+
 // after is the whole tree once the changes are made.
 func (b *builder) after() map[string]string {
 	if len(b.changes) == 0 {
@@ -112,6 +129,9 @@ func (p *pass) build(ctx context.Context, b *builder) (*Status, error) {
 			if err := p.buildDevice(ctx, b, next, dr); err != nil {
 				return nil, err
 			}
+		}
+		if p.rebuilt {
+			b.dropStrangers(next)
 		}
 		if err := p.buildPayloads(ctx, b, next); err != nil {
 			return nil, err
@@ -293,7 +313,6 @@ func (p *pass) deliveries(ctx context.Context, b *builder, next *Status) (map[st
 func (p *pass) published(ctx context.Context, next *Status, deliveries map[string][2]string, refused map[string]string) {
 	d := p.d
 	d.status = next
-	d.state.watch.Tip = next.Commit
 	p.result.StatusCommit = next.Commit
 	p.result.Committed = next.Commit != p.tip
 	p.result.Refused = refused

@@ -15,6 +15,10 @@ const (
 	assignmentFile = "assignment.yaml"
 	reportFile     = "report.yaml"
 
+	// maxNamed is how many refs are asked for by name; for more, all deliveries
+	// are listed, which a server answers in less time.
+	maxNamed = 100
+
 	// maxDelivery bounds a delivery that is read back: an assignment with its
 	// payloads.
 	maxDelivery = 256 << 20
@@ -89,11 +93,14 @@ func (p *pass) deliveryValues(ctx context.Context) (map[string]string, error) {
 		return values, nil
 	}
 	p.relist = true
-	var names []string
-	for id := range values {
-		names = append(names, d.cfg.DeviceRefs+id)
+	names := []string{d.cfg.DeviceRefs}
+	if len(values) <= maxNamed {
+		names = names[:0]
+		for id := range values {
+			names = append(names, d.cfg.DeviceRefs+id)
+		}
+		slices.Sort(names)
 	}
-	slices.Sort(names)
 	refs, err := d.cfg.Remote.Refs(ctx, names...)
 	if err != nil {
 		return nil, fmt.Errorf("list the deliveries in question: %w", err)

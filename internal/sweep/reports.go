@@ -60,8 +60,32 @@ func (p *pass) readReports(ctx context.Context) error {
 			p.takeReport(ctx, id, changed[ref], files, found)
 		}
 	}
+	p.forgetReports(refs)
 	d.firstRead = true
 	return nil
+}
+
+// forgetReports lets go of reports whose refs are gone. The last good one of a
+// device that has a status stays.
+func (p *pass) forgetReports(refs map[string]string) {
+	d := p.d
+	if !d.firstRead { // what the state folder remembers
+		for id := range d.state.seen {
+			if refs[d.cfg.ReportRefs+id] == "" && p.status.Devices[id] == nil {
+				delete(d.state.seen, id)
+			}
+		}
+	}
+	for id, v := range d.reports {
+		if refs[d.cfg.ReportRefs+id] != "" {
+			continue
+		}
+		if v.tip, v.problem = "", ""; p.status.Devices[id] == nil {
+			delete(d.reports, id)
+			delete(d.state.seen, id)
+			d.once("report "+id, "")
+		}
+	}
 }
 
 // takeReport notes one moved report. A bad one never replaces a good one; it

@@ -45,8 +45,6 @@ type watchState struct {
 	// Pickup holds, by device, from when the pickup clock of an attempt runs,
 	// where this daemon had to write the delivery again.
 	Pickup map[string]pickupState `json:"pickup,omitempty"`
-	// Tip is the status commit that this daemon knew last.
-	Tip string `json:"tip,omitempty"`
 }
 
 type pickupState struct {
