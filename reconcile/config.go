@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -204,6 +205,7 @@ func Capabilities(driver string) []string {
 	if driver != "" {
 		caps = append(caps, "os", "os."+driver)
 	}
+	slices.Sort(caps)
 	return caps
 }
 

@@ -214,14 +214,6 @@ func (d *device) write(p, content string) {
 	}
 }
 
-func (d *device) script(p, body string) {
-	d.t.Helper()
-	d.write(p, "#!/bin/sh\n"+body+"\n")
-	if err := os.Chmod(d.host(p), 0o755); err != nil {
-		d.t.Fatal(err)
-	}
-}
-
 func (d *device) remove(p string) {
 	d.t.Helper()
 	if err := os.RemoveAll(d.host(p)); err != nil {

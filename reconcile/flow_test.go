@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -662,6 +663,33 @@ func TestB12_SecondAgentIsKeptOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.agent().Close()
+}
+
+// What a spec may ask for in words of its own fields, this agent says that it
+// offers, and nothing else.
+func TestCapabilitiesAreWhatSpecsAskFor(t *testing.T) {
+	spec := tree{
+		"requires": tree{"arch": []any{"amd64"}}, "os": tree{"image": "x", "driver": "command"}, "files": tree{"/a": tree{"content": ""}},
+		"directories": tree{"/b": tree{}}, "resources": tree{"disk": tree{"minFree": "1"}},
+		"hooks": tree{"afterUpdating": tree{"x": tree{"run": []any{"true"}}}}, "confirm": "off", "onDevice": tree{"retries": 1},
+	}
+	want := schema.Needs(spec)
+	if diff := cmp.Diff(want, Capabilities("command")); diff != "" {
+		t.Errorf("(-asked +offered)\n%s", diff)
+	}
+	if n := reflect.TypeFor[schema.Spec]().NumField(); n != len(spec) {
+		t.Errorf("a spec has %d fields, this test knows %d", n, len(spec))
+	}
+}
+
+func TestInitialVersionIsAsConfiguredNow(t *testing.T) {
+	d := newDevice(t)
+	d.wantOnce(0)
+	d.cfg.InitialVersion = "v0.9.0"
+	d.wantOnce(0)
+	if got := d.control.last().Current.Version; got != "v0.9.0" {
+		t.Errorf("reported %s", got)
+	}
 }
 
 func TestClockThatWasNeverSet(t *testing.T) {

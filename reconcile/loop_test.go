@@ -220,6 +220,37 @@ func TestB69_ReportsThatFailUndoNothing(t *testing.T) {
 	})
 }
 
+// A report that was waiting for a long resend goes out soon after control is
+// back.
+func TestReportsGoOutWhenControlIsBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := bubbleDevice(t)
+		var away atomic.Bool
+		away.Store(true)
+		no := errors.New("no route")
+		d.control.onReport = func(*schema.Report) error {
+			if away.Load() {
+				return no
+			}
+			return nil
+		}
+		d.control.lookErr = no
+		r := d.start()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		d.control.mu.Lock()
+		d.control.lookErr = nil
+		d.control.mu.Unlock()
+		away.Store(false)
+		time.Sleep(70 * time.Second) // a poll, and the time to gather changes
+		synctest.Wait()
+		if _, n := d.control.counts(); n == 0 {
+			t.Error("no report went out")
+		}
+		r.end(t)
+	})
+}
+
 func TestControlAwayIsAskedAtTheUsualPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := bubbleDevice(t)

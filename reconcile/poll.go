@@ -43,6 +43,7 @@ func (a *Agent) poll(ctx context.Context) Result {
 	if a.lastNews == "no answer" {
 		a.lastNews = ""
 		a.log.Info("control answers again")
+		a.reports.again()
 	}
 	for range maxLooks {
 		res, next := a.consider(ctx, d, problem)

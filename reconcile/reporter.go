@@ -44,10 +44,11 @@ type reporter struct {
 	sent    []byte // content that was accepted last
 	sentAt  time.Time
 	wake    chan struct{}
+	hurry   chan struct{}
 }
 
 func newReporter(c Control, seq *sequence, now func() time.Time, log *slog.Logger, jitter func() float64, heartbeat time.Duration, free func() int64) *reporter {
-	return &reporter{control: c, seq: seq, now: now, log: log, jitter: jitter, heartbeat: heartbeat, free: free, wake: make(chan struct{}, 1)}
+	return &reporter{control: c, seq: seq, now: now, log: log, jitter: jitter, heartbeat: heartbeat, free: free, wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1)}
 }
 
 // significant is what makes a report worth sending by itself. Being busy
@@ -75,6 +76,14 @@ func (p *reporter) offer(r *schema.Report) {
 	}
 	select {
 	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// again sends what was not accepted soon: control answers again.
+func (p *reporter) again() {
+	select {
+	case p.hurry <- struct{}{}:
 	default:
 	}
 }
@@ -122,6 +131,12 @@ func (p *reporter) run(ctx context.Context) {
 			return
 		case <-p.wake:
 			if resend == 0 && p.due() {
+				timer.Reset(coalesce)
+			}
+			continue
+		case <-p.hurry:
+			if resend > 0 {
+				resend = 0
 				timer.Reset(coalesce)
 			}
 			continue

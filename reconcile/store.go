@@ -161,6 +161,9 @@ func (s *store) load() error {
 		fresh := !okIns && !okAtt && !okCur && s.absent(managedFile) && !s.setAside()
 		return s.reinstall(att, okAtt, cur, okCur, okDes, fresh)
 	}
+	if cur.Attempt == 0 && !cur.Unknown {
+		cur.Version = s.initial // as configured now
+	}
 	s.attempts, s.current, s.desired, s.pending = att, cur, nil, nil
 	if okPen {
 		s.pending = &pen
