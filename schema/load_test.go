@@ -552,3 +552,14 @@ func TestIncompleteIsJudgedWhenMerged(t *testing.T) {
 		}
 	}
 }
+
+// Templates in a document, as text and encoded, are rendered for each device.
+func TestInlineTemplates(t *testing.T) {
+	// AHt7IC5kZXZpY2UubmFtZSB9fQ== is a zero byte and {{ .device.name }}.
+	release := "apiVersion: gitopsd.dev/v1alpha1\nkind: Release\nmetadata: {name: v1.5.0}\nspec: {files: {/a: {content: \"{{ .device.name }}\", template: true}, /b: {contentBase64: AHt7IC5kZXZpY2UubmFtZSB9fQ==, template: true}, /c: {content: \"{{ x }}\"}, /d: {content: \"{{ x }}\", template: false}}}\n"
+	f := load(t, repoOf(ruleFleet).with("releases/gateways/v1.5.0.yaml", release))
+	const want = `{"files":{"/a":{"content":"gw-1"},"/b":{"contentBase64":"AGd3LTE="},"/c":{"content":"{{ x }}"},"/d":{"content":"{{ x }}"}}}`
+	if got := specText(t, f, "gw-1"); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

@@ -157,7 +157,7 @@ func (r *rendering) spec(spec map[string]any) (map[string]any, error) {
 	if os, _ := spec["os"].(map[string]any); os != nil {
 		if image, _ := os["image"].(string); strings.Contains(image, "{{") {
 			os = maps.Clone(os)
-			image = r.text(image, "/os/image", "")
+			image = r.text(image, "/os/image")
 			if strings.TrimSpace(image) == "" || oneLine(image) != image || len(image) > maxPath {
 				r.find("/os/image", "the image does not render to a name of one line")
 			}
@@ -202,14 +202,14 @@ func (r *rendering) file(path string, file map[string]any) (map[string]any, erro
 	switch {
 	case file["content"] != nil:
 		text, _ := file["content"].(string)
-		entry["content"] = r.text(text, at+"/content", "")
+		entry["content"] = r.text(text, at+"/content")
 	case file["contentBase64"] != nil:
 		encoded, _ := file["contentBase64"].(string)
 		data, err := decodeBase64(encoded)
 		if err != nil {
 			break // reported where it is written
 		}
-		entry["contentBase64"] = base64.StdEncoding.EncodeToString([]byte(r.text(string(data), at+"/contentBase64", "binary")))
+		entry["contentBase64"] = base64.StdEncoding.EncodeToString([]byte(r.bytes(string(data), at+"/contentBase64")))
 	default:
 		source, _ := file["source"].(string)
 		delete(entry, "source")
@@ -218,25 +218,32 @@ func (r *rendering) file(path string, file map[string]any) (map[string]any, erro
 	return entry, nil
 }
 
-// text renders a template that stands in a document.
-func (r *rendering) text(text, pointer, binary string) string {
-	tmpl, terr := r.pass.template(text, int64(len(text)))
-	if terr == nil {
+// text renders a template that stands in a document and has to stay text.
+func (r *rendering) text(text, pointer string) string {
+	tmpl, err := r.pass.template(text, int64(len(text)))
+	if err == nil {
 		var out string
-		if binary != "" {
-			out, terr = tmpl.render(r.data)
-		} else {
-			out, terr = tmpl.renderText(r.data)
-		}
-		if terr == nil {
+		if out, err = tmpl.renderText(r.data); err == nil {
 			r.grew(out)
 			return out
 		}
 	}
-	found := templateFinding(terr, pointer)
-	if binary != "" {
-		found.line = 0
+	r.state.findings = append(r.state.findings, r.pass.attribute(r.state, templateFinding(err, pointer)))
+	return ""
+}
+
+// bytes renders a template that stands encoded in a document.
+func (r *rendering) bytes(text, pointer string) string {
+	tmpl, err := r.pass.template(text, int64(len(text)))
+	if err == nil {
+		var out string
+		if out, err = tmpl.render(r.data); err == nil {
+			r.grew(out)
+			return out
+		}
 	}
+	found := templateFinding(err, pointer)
+	found.line = 0 // of a text that nobody sees
 	r.state.findings = append(r.state.findings, r.pass.attribute(r.state, found))
 	return ""
 }
