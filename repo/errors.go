@@ -82,7 +82,7 @@ func wrap(op, url, ref string, err error) error {
 			return err
 		}
 		e.kind = inner.kind
-		if direct, ok := err.(*Error); ok {
+		if direct, ok := err.(*Error); ok { //nolint:errorlint // one inside another error is left to its text
 			*e = *direct
 		}
 	}

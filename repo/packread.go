@@ -206,7 +206,7 @@ func (p *packData) scan(s *packScanner) error {
 		if err != nil {
 			return inflateError(err)
 		}
-		h := io.Writer(io.Discard)
+		h := io.Discard
 		var sum hash.Hash
 		if e.kind < typeOfsDelta {
 			sum = sha1cd.New()

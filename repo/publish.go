@@ -203,7 +203,7 @@ func (r *Repo) pushAll(ctx context.Context, first, others []refUpdate, refused m
 
 	if len(first) > 0 {
 		together := false
-		res, err := r.push(ctx, func(c capabilities) (*pushRequest, error) {
+		res, err := r.remote.push(ctx, func(c capabilities) (*pushRequest, error) {
 			together = len(others) > 0 && c.has("atomic")
 			if together {
 				return newPush(append(append([]refUpdate(nil), first...), others...), all, true)
@@ -222,7 +222,7 @@ func (r *Repo) pushAll(ctx context.Context, first, others []refUpdate, refused m
 				if !together {
 					return why
 				}
-				res, err := r.push(ctx, func(c capabilities) (*pushRequest, error) {
+				res, err := r.remote.push(ctx, func(c capabilities) (*pushRequest, error) {
 					return newPush(first, lead, len(first) > 1 && c.has("atomic"))
 				})
 				if why := outcome(res, err, first); why != nil {
@@ -244,7 +244,7 @@ func (r *Repo) pushAll(ctx context.Context, first, others []refUpdate, refused m
 	if len(others) == 0 {
 		return nil
 	}
-	res, err := r.push(ctx, func(capabilities) (*pushRequest, error) { return newPush(others, all[leading:], false) })
+	res, err := r.remote.push(ctx, func(capabilities) (*pushRequest, error) { return newPush(others, all[leading:], false) })
 	if err != nil {
 		if len(first) == 0 {
 			return err
@@ -264,10 +264,6 @@ func (r *Repo) pushAll(ctx context.Context, first, others []refUpdate, refused m
 		r.made.done(all)
 	}
 	return nil
-}
-
-func (r *Repo) push(ctx context.Context, make func(capabilities) (*pushRequest, error)) (*pushResult, error) {
-	return r.remote.push(ctx, make)
 }
 
 // forgive takes those out of the refused that are where they should be: an

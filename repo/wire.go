@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"sort"
 	"strconv"
 	"strings"
 )
@@ -344,17 +343,6 @@ func (r *pushResult) read(p *pktReader) error {
 		}
 	}
 	return fail(kindNetwork, "the answer is not git's: an endless report")
-}
-
-// sortedUpdates gives the commands in the order of their names, so that the
-// same push is always written alike.
-func sortedUpdates(m map[string]refUpdate) []refUpdate {
-	list := make([]refUpdate, 0, len(m))
-	for _, u := range m {
-		list = append(list, u)
-	}
-	sort.Slice(list, func(i, j int) bool { return list[i].name < list[j].name })
-	return list
 }
 
 // retryAfter reads the header of that name: seconds, else "".
