@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -174,6 +175,7 @@ func planOf(fleet *schema.Fleet, result planner.Result, assumed bool) planDocume
 		}
 	}
 	doc.Summary.Recalls = len(doc.Recalls)
+	doc.Summary.Warnings = append(doc.Summary.Warnings, surprises(result.Verdicts)...)
 	for _, s := range result.Policies {
 		doc.Summary.Policies = append(doc.Summary.Policies, policyPlan{
 			Policy: s.Policy, Target: s.Target, Devices: s.N, Slots: s.Slots, InFlight: s.InFlight, Available: s.Available,
@@ -184,6 +186,33 @@ func planOf(fleet *schema.Fleet, result planner.Result, assumed bool) planDocume
 		}
 	}
 	return doc
+}
+
+// surprises are what an author of a change should know before it is merged
+// and only the present status can tell.
+func surprises(verdicts []planner.Verdict) []string {
+	type group struct{ policy, version, target string }
+	again, newer := map[group]int{}, map[group]int{}
+	for _, v := range verdicts {
+		g := group{v.Device.Policy, v.Device.Version, v.Target.Version}
+		changed := v.Target.Version == v.Device.Version && v.Device.Digest != "" && v.Target.Digest != v.Device.Digest
+		switch {
+		case v.Code == planner.Newer:
+			newer[g]++
+		case changed && v.Code != planner.Current && v.Code != planner.Upgrading:
+			again[g]++
+		}
+	}
+	var list []string
+	for g, n := range again {
+		list = append(list, fmt.Sprintf("%s: the content of %s has changed: %s on it will be updated again", g.policy, g.version, plural(n, "device")))
+	}
+	for g, n := range newer {
+		list = append(list, fmt.Sprintf("%s: %s on %s, newer than the target %s, will stay there; rollbackFrom: [%s] would let them go down",
+			g.policy, plural(n, "device"), g.version, g.target, g.version))
+	}
+	slices.Sort(list)
+	return list
 }
 
 func (a *app) writePlan(doc planDocument) error {

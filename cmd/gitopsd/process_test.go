@@ -37,7 +37,7 @@ func startAgents(w *world, ts *testscript.TestScript, args []string) error {
 			return err
 		}
 		line := []string{"agent", "--device", id, "--root", root, "--interval", "200ms"}
-		if !slices.ContainsFunc(more, func(a string) bool { return strings.HasPrefix(a, "--repo") }) {
+		if !slices.ContainsFunc(more, func(a string) bool { return a == "--repo" || a == "--repo-from" }) {
 			line = append(line, "--repo", ts.Getenv("REPO_URL"))
 		}
 		if err := w.start(ts, id, append(line, more...)); err != nil {

@@ -95,6 +95,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"find":       command(find),
 		"fleet":      command(newFleet),
 		"git":        command(gitCommand),
+		"head":       command(head),
 		"manage":     command(manage),
 		"manage-os":  command(manageOS),
 		"mode":       command(mode),
@@ -103,6 +104,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"push":       command(push),
 		"release":    command(newRelease),
 		"repository": command(repository),
+		"retry":      command(retry),
 		"snapshot":   command(snapshot),
 		"start":      command(start),
 		"started":    command(started),
@@ -110,6 +112,8 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"target":     command(target),
 		"wait-file":  command(waitFile),
 		"wait-for":   command(waitFor),
+		"wait-log":   command(waitLog),
+		"wait-ref":   command(waitRef),
 	}
 }
 
@@ -171,10 +175,11 @@ func repository(w *world, ts *testscript.TestScript, args []string) error {
 
 // push commits all of fleet/ and pushes it.
 func push(w *world, _ *testscript.TestScript, args []string) error {
-	if err := usage(args, 1, "push MESSAGE"); err != nil {
+	if err := usage(args, 1, "push MESSAGE [PARAGRAPH]"); err != nil {
 		return err
 	}
-	for _, a := range [][]string{{"add", "-A"}, {"commit", "-q", "-m", args[0]}, {"push", "-q", "origin", "HEAD:main"}} {
+	message := strings.Join(args, "\n\n")
+	for _, a := range [][]string{{"add", "-A"}, {"commit", "-q", "-m", message}, {"push", "-q", "origin", "HEAD:main"}} {
 		if out, err := gitserver.TryGit(filepath.Join(w.work, "fleet"), a...); err != nil {
 			return fmt.Errorf("git %s: %w\n%s", strings.Join(a, " "), err, out)
 		}
@@ -200,6 +205,59 @@ func noGit(_ *world, ts *testscript.TestScript, _ []string) error {
 		return errors.New("there still is a git program")
 	}
 	return nil
+}
+
+// head sets a variable to the commit of fleet/.
+func head(w *world, ts *testscript.TestScript, args []string) error {
+	if err := usage(args, 1, "head VARIABLE"); err != nil {
+		return err
+	}
+	out, err := gitserver.TryGit(filepath.Join(w.work, "fleet"), "rev-parse", "HEAD")
+	ts.Setenv(args[0], out)
+	return err
+}
+
+// retry runs a program until a document of the status branch has some values.
+func retry(w *world, ts *testscript.TestScript, args []string) error {
+	i := slices.Index(args, "--")
+	if i < 1 || i+2 >= len(args) {
+		return errors.New("usage: retry PROGRAM [ARG...] -- DEVICE FIELD=VALUE...")
+	}
+	return w.wait(func() error {
+		if err := ts.Exec(args[0], args[1:i]...); err != nil {
+			return err
+		}
+		return w.check(args[i+1], args[i+2:])
+	})
+}
+
+// waitLog waits until the log of a process has a line that matches.
+func waitLog(w *world, ts *testscript.TestScript, args []string) error {
+	if err := usage(args, 2, "wait-log NAME REGEXP"); err != nil {
+		return err
+	}
+	pattern, err := regexp.Compile(args[1])
+	if err != nil {
+		return err
+	}
+	return w.wait(func() error {
+		data, err := os.ReadFile(filepath.Join(w.work, args[0]+".log"))
+		if err == nil && !pattern.Match(data) {
+			err = fmt.Errorf("no line matches %s in\n%s", pattern, data)
+		}
+		return err
+	})
+}
+
+// waitRef waits until fleet.git has a ref.
+func waitRef(w *world, _ *testscript.TestScript, args []string) error {
+	if err := usage(args, 1, "wait-ref REF"); err != nil {
+		return err
+	}
+	return w.wait(func() error {
+		_, err := gitserver.TryGit(w.bare(), "rev-parse", "--verify", "--quiet", args[0])
+		return err
+	})
 }
 
 // edit replaces one text in a file by another.

@@ -27,17 +27,17 @@ var (
 func serveSettings() *settings[schema.ServeSpec] {
 	type S = schema.ServeSpec
 	list := []setting[S]{
-		text("repo", "repo.url", "", "fleet repository: a local path, or a URL (https, http, ssh)", func(s *S) *string { return &s.Repo.URL }),
-		text("branch", "branch", schema.DefaultBranch, "branch that holds the desired state", func(s *S) *string { return &s.Branch }),
-		text("status-branch", "statusBranch", schema.DefaultStatusBranch, "branch that the daemon writes", func(s *S) *string { return &s.StatusBranch }),
+		text("repo", "url", "repo.url", "", "fleet repository: a local path, or a URL (https, http, ssh)", func(s *S) *string { return &s.Repo.URL }),
+		text("branch", "branch", "branch", schema.DefaultBranch, "branch that holds the desired state", func(s *S) *string { return &s.Branch }),
+		text("status-branch", "branch", "statusBranch", schema.DefaultStatusBranch, "branch that the daemon writes", func(s *S) *string { return &s.StatusBranch }),
 		duration("interval", "interval", defaultInterval, "time between two sweeps", func(s *S) **schema.Duration { return &s.Interval }),
 		duration("timeout", "timeout", defaultTimeout, "limit of one git operation", func(s *S) **schema.Duration { return &s.Timeout }),
-		text("state", "state", "$STATE_DIRECTORY, $XDG_STATE_HOME/gitopsd or ~/.local/state/gitopsd", "folder for what the daemon keeps between runs", func(s *S) *string { return &s.State }),
-		text("reports-repo", "reports.repo.url", "the fleet repository", "repository that the devices report to", func(s *S) *string { return &reportsRepo(&s.Reports).URL }),
-		text("device-refs", "refs.devices", schema.DefaultDeviceRefs, "prefix of the refs that carry assignments", func(s *S) *string { return &s.Refs.Devices }),
-		text("report-refs", "refs.reports", schema.DefaultReportRefs, "prefix of the refs that carry reports", func(s *S) *string { return &s.Refs.Reports }),
-		text("author-name", "author.name", "gitopsd", "author of the status commits", func(s *S) *string { return &s.Author.Name }),
-		text("author-email", "author.email", "gitopsd@localhost", "the author's address", func(s *S) *string { return &s.Author.Email }),
+		text("state", "folder", "state", "$STATE_DIRECTORY, $XDG_STATE_HOME/gitopsd or ~/.local/state/gitopsd", "folder for what the daemon keeps between runs", func(s *S) *string { return &s.State }),
+		text("reports-repo", "url", "reports.repo.url", "the fleet repository", "repository that the devices report to", func(s *S) *string { return &reportsRepo(&s.Reports).URL }),
+		text("device-refs", "prefix", "refs.devices", schema.DefaultDeviceRefs, "prefix of the refs that carry assignments", func(s *S) *string { return &s.Refs.Devices }),
+		text("report-refs", "prefix", "refs.reports", schema.DefaultReportRefs, "prefix of the refs that carry reports", func(s *S) *string { return &s.Refs.Reports }),
+		text("author-name", "name", "author.name", "gitopsd", "author of the status commits", func(s *S) *string { return &s.Author.Name }),
+		text("author-email", "address", "author.email", "gitopsd@localhost", "the author's address", func(s *S) *string { return &s.Author.Email }),
 		word("log-format", "logFormat", "format of the log", logFormats, func(s *S) *string { return &s.LogFormat }),
 		word("log-level", "logLevel", "least level of the log", logLevels, func(s *S) *string { return &s.LogLevel }),
 	}

@@ -17,6 +17,7 @@ import (
 type setting[S any] struct {
 	flag  string // "" = only in the file
 	field string
+	kind  string // what stands for the value in the help
 	usage string
 	def   string // shown where nothing sets it; the consumer applies it
 	get   func(*S) string
@@ -42,13 +43,25 @@ type resolved struct {
 // settings are those of one command.
 type settings[S any] struct {
 	list   []setting[S]
-	values map[string]*string // by flag
+	values map[string]*value // by flag
 }
+
+// value is what a flag was given, as it was written.
+type value struct{ text, kind string }
+
+// String is the value as written.
+func (v *value) String() string { return v.text }
+
+// Set keeps the value; the setting judges it, wherever it comes from.
+func (v *value) Set(s string) error { v.text = s; return nil }
+
+// Type is what the help shows in place of the value.
+func (v *value) Type() string { return v.kind }
 
 // bind defines the flags. Their defaults are empty: an absent flag must not
 // hide what the environment or the file says.
 func (s *settings[S]) bind(flags *pflag.FlagSet) {
-	s.values = map[string]*string{}
+	s.values = map[string]*value{}
 	for _, one := range s.list {
 		if one.flag == "" {
 			continue
@@ -57,7 +70,8 @@ func (s *settings[S]) bind(flags *pflag.FlagSet) {
 		if one.def != "" {
 			usage += " (default " + one.def + ")"
 		}
-		s.values[one.flag] = flags.String(one.flag, "", usage)
+		s.values[one.flag] = &value{kind: one.kind}
+		flags.Var(s.values[one.flag], one.flag, usage)
 	}
 }
 
@@ -81,7 +95,7 @@ func (s *settings[S]) resolve(cmd *cobra.Command, env environment, file string, 
 				value, source, origin = v, fromEnv, variable(one.flag)
 			}
 			if f := cmd.Flags().Lookup(one.flag); f != nil && f.Changed {
-				value, source, origin = *s.values[one.flag], fromFlag, "--"+one.flag
+				value, source, origin = s.values[one.flag].text, fromFlag, "--"+one.flag
 				if hasPassword(value) {
 					return nil, withHint(usagef("%s carries a credential, which every user of this machine could read in the list of processes", origin),
 						"put it into a file and name that with --password-file or --token-file")
@@ -104,9 +118,9 @@ func (s *settings[S]) resolve(cmd *cobra.Command, env environment, file string, 
 }
 
 // text is a setting that is a string.
-func text[S any](flag, field, def, usage string, at func(*S) *string) setting[S] {
+func text[S any](flag, kind, field, def, usage string, at func(*S) *string) setting[S] {
 	return setting[S]{
-		flag: flag, field: field, def: def, usage: usage,
+		flag: flag, kind: kind, field: field, def: def, usage: usage,
 		get: func(s *S) string { return *at(s) },
 		set: func(s *S, v string) error { *at(s) = v; return nil },
 	}
@@ -114,7 +128,7 @@ func text[S any](flag, field, def, usage string, at func(*S) *string) setting[S]
 
 // word is a text that is one of a few words.
 func word[S any](flag, field, usage string, known []string, at func(*S) *string) setting[S] {
-	one := text(flag, field, known[0], usage+": "+strings.Join(known, ", "), at)
+	one := text(flag, "word", field, known[0], usage+": "+strings.Join(known, ", "), at)
 	one.set = func(s *S, v string) error {
 		for _, k := range known {
 			if v == k {
@@ -130,7 +144,7 @@ func word[S any](flag, field, usage string, known []string, at func(*S) *string)
 // duration is a setting that is a length of time.
 func duration[S any](flag, field string, def time.Duration, usage string, at func(*S) **schema.Duration) setting[S] {
 	return setting[S]{
-		flag: flag, field: field, def: schema.Duration(def).String(), usage: usage,
+		flag: flag, kind: "duration", field: field, def: schema.Duration(def).String(), usage: usage,
 		get: func(s *S) string {
 			if d := *at(s); d != nil {
 				return d.String()
@@ -162,7 +176,11 @@ func argv[S any](field string, at func(*S) []string) setting[S] {
 // files, never a secret itself.
 func credentials[S any](prefix, field string, at func(*S) *schema.Credentials) []setting[S] {
 	one := func(flag, name, usage string, of func(*schema.Credentials) *string) setting[S] {
-		return text(prefix+flag, field+"."+name, "", usage, func(s *S) *string { return of(at(s)) })
+		kind := "file"
+		if name == "username" {
+			kind = "name"
+		}
+		return text(prefix+flag, kind, field+"."+name, "", usage, func(s *S) *string { return of(at(s)) })
 	}
 	return []setting[S]{
 		one("username", "username", "user name for basic authentication and ssh", func(c *schema.Credentials) *string { return &c.Username }),

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+)
+
+// pty opens a pseudo-terminal of this width: what is written to the terminal
+// comes out of the other end.
+func pty(t *testing.T, columns uint16) (terminal, other *os.File) {
+	t.Helper()
+	other, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { other.Close() })
+	if err := unix.IoctlSetPointerInt(int(other.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	n, err := unix.IoctlGetInt(int(other.Fd()), unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	terminal, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.IoctlSetWinsize(int(terminal.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 40, Col: columns}); err != nil {
+		t.Fatal(err)
+	}
+	return terminal, other
+}
+
+// onTerminal runs a command with a terminal as its output.
+func onTerminal(t *testing.T, columns uint16, env []string, args ...string) string {
+	t.Helper()
+	terminal, other := pty(t, columns)
+	text := make(chan string)
+	go func() {
+		// The other end gives EIO when the last writer has closed.
+		data, _ := io.ReadAll(other)
+		text <- string(data)
+	}()
+	code := run(context.Background(), args, strings.NewReader(""), terminal, io.Discard, env)
+	terminal.Close()
+	if code != exitOK {
+		t.Fatalf("%v: exit code %d", args, code)
+	}
+	return <-text
+}
+
+func starterFleet(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "fleet")
+	if _, err := writeStarter(dir); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+var escapes = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+func TestTablesFitTheTerminal(t *testing.T) {
+	const columns = 70
+	dir := starterFleet(t)
+	text := onTerminal(t, columns, nil, "plan", dir)
+	if !strings.Contains(text, "\x1b[") {
+		t.Errorf("no colour on a terminal:\n%s", text)
+	}
+	if !strings.Contains(text, "…") {
+		t.Errorf("nothing was cut at %d columns, so this test shows nothing:\n%s", columns, text)
+	}
+	for _, line := range strings.Split(escapes.ReplaceAllString(text, ""), "\r\n") {
+		if n := utf8.RuneCountInString(line); n > columns {
+			t.Errorf("%d columns on a terminal of %d: %q", n, columns, line)
+		}
+	}
+	for _, env := range [][]string{{"NO_COLOR=1"}, {"TERM=dumb"}} {
+		if text := onTerminal(t, columns, env, "plan", dir); strings.Contains(text, "\x1b") {
+			t.Errorf("colour in spite of %v:\n%q", env, text)
+		}
+	}
+	var piped bytes.Buffer
+	run(context.Background(), []string{"plan", dir}, strings.NewReader(""), &piped, io.Discard, nil)
+	if strings.ContainsAny(piped.String(), "\x1b…") {
+		t.Errorf("a pipe gets colours or cut lines:\n%s", piped.String())
+	}
+}
+
+// What a repository holds never steers the terminal of whoever looks at it.
+func TestHostileNamesAreHarmless(t *testing.T) {
+	dir := starterFleet(t)
+	const evil = "x\x1b]0;owned\x07\x1b[31m\u202e"
+	for path, text := range map[string]string{
+		"devices/" + evil + ".yaml":    "apiVersion: gitopsd.dev/v1alpha1\nkind: Device\nmetadata: {name: y}\nspec: {}\n",
+		"devices/bad.yaml":             "apiVersion: gitopsd.dev/v1alpha1\nkind: \"" + `\e[31m\u202e` + "\"\nmetadata: {name: bad}\nspec: {}\n",
+		"policies/" + "second.yaml":    "apiVersion: gitopsd.dev/v1alpha1\nkind: Policy\nmetadata: {name: second}\nspec: {releaseLine: \"" + `\e[31m\a` + "\"}\n",
+		"overlays/unknown.yaml":        "apiVersion: gitopsd.dev/v1alpha1\nkind: Overlay\nmetadata: {name: unknown}\nspec: {\"" + `\e[31m` + "\": 1}\n",
+		"releases/gateways/v1.1.0.yml": "x: 1\n",
+	} {
+		path = filepath.Join(dir, path)
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{{"validate", dir}, {"plan", dir}, {"render", evil, dir}, {"validate", dir + evil}, {evil}, {"validate", "--" + evil}, {"schema", evil}} {
+		var out, errs bytes.Buffer
+		code := run(context.Background(), args, strings.NewReader(""), &out, &errs, nil)
+		if code == exitOK {
+			t.Errorf("%q: exit code 0", args)
+		}
+		for _, text := range []string{out.String(), errs.String()} {
+			if i := strings.IndexAny(text, "\x1b\x07\u202e"); i >= 0 {
+				t.Errorf("%q: a control character at %d of\n%q", args, i, text)
+			}
+		}
+	}
+}
+
+func TestCredentialsAreRedacted(t *testing.T) {
+	for in, want := range map[string]string{
+		"https://x:secret@host/r.git":                    "https://host/r.git",
+		"a ssh://git:p%40ss@host/r and http://t@h/ more": "a ssh://host/r and http://h/ more",
+		"https://x:se@cret@host/r":                       "https://host/r",
+		"git@host:path, mail@example.com":                "git@host:path, mail@example.com",
+		"https://host/path@v1":                           "https://host/path@v1",
+	} {
+		if got := redact(in); got != want {
+			t.Errorf("redact(%q) = %q, want %q", in, got, want)
+		}
+		var b bytes.Buffer
+		if n, err := (&redactingWriter{w: &b}).Write([]byte(in)); n != len(in) || err != nil || b.String() != want {
+			t.Errorf("Write(%q) = %d, %v and wrote %q", in, n, err, &b)
+		}
+	}
+}
+
+func TestHasPassword(t *testing.T) {
+	for in, want := range map[string]bool{
+		"/srv/git/fleet.git": false, "https://host/r.git": false, "ssh://git@host/r.git": false, "git@host:r.git": false,
+		"https://token@host/r.git": true, "https://x:y@host/r.git": true, "ssh://git:y@host/r.git": true, "https://x:%zz@host/": true,
+	} {
+		if got := hasPassword(in); got != want {
+			t.Errorf("hasPassword(%q) = %v, want %v", in, got, want)
+		}
+	}
+}
+
+func TestStateFolder(t *testing.T) {
+	for _, c := range []struct {
+		asked string
+		env   environment
+		want  string
+	}{
+		{"/x", environment{"STATE_DIRECTORY": "/y"}, "/x"},
+		{"", environment{"STATE_DIRECTORY": "/y:/z", "HOME": "/h"}, "/y"},
+		{"", environment{"XDG_STATE_HOME": "/s", "HOME": "/h"}, "/s/gitopsd"},
+		{"", environment{"XDG_STATE_HOME": "relative", "HOME": "/h"}, "/h/.local/state/gitopsd"},
+	} {
+		got, err := stateBase(c.asked, c.env)
+		if err != nil || got != c.want {
+			t.Errorf("stateBase(%q, %v) = %q, %v; want %q", c.asked, c.env, got, err, c.want)
+		}
+	}
+	if _, err := stateBase("", environment{}); exitCode(err) != exitUsage {
+		t.Errorf("without any folder: %v", err)
+	}
+	a, b := folderName("https://a:b@host/fleet.git"), folderName("https://host/fleet.git/")
+	if a != b || !strings.HasPrefix(a, "fleet-") {
+		t.Errorf("a rotated credential moves the state: %q and %q", a, b)
+	}
+	if c := folderName("https://other/fleet.git"); c == a {
+		t.Errorf("two repositories share %q", c)
+	}
+	if name := folderName("https://host/../" + strings.Repeat("x", 300) + "%2f\x00"); strings.ContainsAny(name, "/\x00") || len(name) > 60 {
+		t.Errorf("an unsafe name: %q", name)
+	}
+}
