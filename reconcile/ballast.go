@@ -10,9 +10,12 @@ import (
 
 const (
 	ballastFile = stateDir + "/ballast"
-	// ballastSize holds every state file of an ordinary device once more,
-	// beside the file that is replaced.
-	ballastSize = 256 << 10
+	// ballastSize holds the records of an ordinary device several times: they
+	// have a few KiB, and 8 KiB for each of five failures.
+	ballastSize = 128 << 10
+	// ballastFree must be free before a part of it is set aside, or the
+	// ballast would itself be what fills the disk.
+	ballastFree = 32 * ballastSize
 )
 
 // writeState writes a state file, at the expense of the ballast when the disk
@@ -26,10 +29,9 @@ func writeState(root *disk.Root, p string, data []byte) error {
 	return err
 }
 
-// loadBallast has room set aside, as far as there is any: twice its size must
-// be free, or it would itself be what fills the disk.
+// loadBallast has room set aside where there is plenty.
 func loadBallast(root *disk.Root, free int64) {
-	if _, err := root.Lstat(ballastFile); !errors.Is(err, fs.ErrNotExist) || free < 2*ballastSize {
+	if _, err := root.Lstat(ballastFile); !errors.Is(err, fs.ErrNotExist) || free < ballastFree {
 		return
 	}
 	// not zeros: some file systems would not store those

@@ -112,7 +112,7 @@ func (a *Agent) preCheck(ctx context.Context, r *record, spec *schema.Spec) erro
 	if err := a.prefetch(spec); err != nil {
 		return err
 	}
-	need, err := a.needs(spec)
+	need, err := a.needs(r, spec)
 	if err != nil {
 		return err
 	}
@@ -147,17 +147,16 @@ func (a *Agent) dependencies(spec *schema.Spec) error {
 	return a.files.Check(spec, a.payload)
 }
 
-// diskMargin is left free beside what the update writes: state, reports, logs.
-const diskMargin = 1 << 20
-
 // needs is about how many bytes the update will write: files that differ from
-// the current spec's, each with a copy of what it replaces.
-func (a *Agent) needs(spec *schema.Spec) (int64, error) {
+// the current spec's, each with a copy of what it replaces, and the spec
+// itself as the current one. What must stay free beside it, package checks
+// knows.
+func (a *Agent) needs(r *record, spec *schema.Spec) (int64, error) {
 	cur, err := a.store.currentSpec()
 	if err != nil {
 		return 0, err
 	}
-	need := int64(diskMargin)
+	need := int64(len(r.Spec))
 	for p, f := range spec.Files {
 		if f == nil || sameContent(f, cur.Files[p]) {
 			continue
