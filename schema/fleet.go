@@ -21,6 +21,15 @@ type Fleet struct {
 	byID     map[string]*Member
 	byPolicy map[string]*Policy
 	states   map[*Member]*deviceState
+	releases map[releaseKey]string
+}
+
+// ReleaseDigest identifies the content of a release with its payloads,
+// "sha256:<hex>"; "" where there is none or it has problems. It is known for
+// what some policy or device is to go to. Unlike a rollout digest it does not
+// depend on which overlays select somebody now.
+func (f *Fleet) ReleaseDigest(line, version string) string {
+	return f.releases[releaseKey{line, version}]
 }
 
 // Valid says whether no problem is an error.

@@ -63,6 +63,7 @@ func (l *Loader) Load(src Source) (*Fleet, error) {
 	p.rollouts()
 	p.warnings()
 	fleet := p.fleet()
+	fleet.releases = p.releaseDigests()
 	l.contents, l.files, l.payloads, l.groups, l.states, l.shared =
 		p.contents, p.files, p.payloads, p.groups, p.states, p.shared
 	if l.templateBytes > maxTemplatesKept {

@@ -196,6 +196,35 @@ func TestRolloutDigest(t *testing.T) {
 	}
 }
 
+// The release digest moves with the release and its payloads alone, also when
+// the devices that it was for are gone.
+func TestReleaseDigest(t *testing.T) {
+	src := repoOf(smallFleet)
+	before := load(t, src).ReleaseDigest("gateways", "v1.5.0")
+	edit := func(path, from, to string) *fakeSource {
+		return src.with(path, strings.Replace(src.files[path], from, to, 1))
+	}
+	cases := []struct {
+		name  string
+		src   *fakeSource
+		moves bool
+	}{
+		{"a payload of the release", edit("files/static.conf", "static", "other"), true},
+		{"a field of the release", edit("releases/gateways/v1.5.0.yaml", "30s", "31s"), true},
+		{"an overlay that selects nobody any more", edit("overlays/sites/berlin.yaml", "site: berlin", "site: oslo"), false},
+		{"a device's own part", edit("devices/berlin/gw-berlin-01.yaml", "mine", "hers"), false},
+	}
+	for _, c := range cases {
+		after := load(t, c.src).ReleaseDigest("gateways", "v1.5.0")
+		if before == "" || after == "" || (after != before) != c.moves {
+			t.Errorf("%s: %q to %q, moves: want %t", c.name, before, after, c.moves)
+		}
+	}
+	if got := load(t, src).ReleaseDigest("gateways", "v9.9.9"); got != "" {
+		t.Errorf("a release that is not there has digest %q", got)
+	}
+}
+
 func TestNoTarget(t *testing.T) {
 	src := repoOf(smallFleet)
 	none := "apiVersion: gitopsd.dev/v1alpha1\nkind: Device\nmetadata: {name: %s, labels: {role: %s}}\nspec: {%s}\n"

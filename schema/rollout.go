@@ -10,6 +10,44 @@ type rolloutKey struct {
 	policy, line, version string
 }
 
+// releaseKey names a release.
+type releaseKey struct {
+	line, version string
+}
+
+// releaseDigests are those of what policies and devices are to go to.
+func (p *pass) releaseDigests() map[releaseKey]string {
+	digests := map[releaseKey]string{}
+	add := func(key releaseKey) {
+		release := p.lines[key.line][key.version]
+		if _, known := digests[key]; known || release == nil {
+			return
+		}
+		digests[key] = ""
+		if tree, ok := p.withDigests(release); ok {
+			if text, err := canonicalJSON(tree); err == nil {
+				digests[key] = PayloadDigest(text)
+			}
+		}
+	}
+	for _, f := range p.policies {
+		if f.content.policy == nil {
+			continue
+		}
+		target := f.policy().Spec.TargetVersion
+		if target == "" {
+			target = p.loader.OwnVersion
+		}
+		add(releaseKey{releaseLine(f.policy()), target})
+	}
+	for _, f := range p.devices {
+		if s := p.states[f.path]; s != nil {
+			add(releaseKey{s.member.Line, s.member.Version})
+		}
+	}
+	return digests
+}
+
 // rollouts gives every device that has somewhere to go its rollout digest.
 // What a rollout shares is the release and every overlay that selects one of
 // the policy's devices; who else is selected, and what a device adds, is not

@@ -101,7 +101,8 @@ type Attempt struct {
 	Line       string     `json:"line,omitempty"`
 	Version    string     `json:"version"`
 	Digest     string     `json:"digest"`
-	Rollout    string     `json:"rollout"` // rollout digest
+	Rollout    string     `json:"rollout"`           // rollout digest
+	Release    string     `json:"release,omitempty"` // release digest, see [Fleet.ReleaseDigest]
 	InstallID  string     `json:"installID"`
 	Pinned     bool       `json:"pinned,omitempty"`
 	AssignedAt time.Time  `json:"assignedAt"`
