@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/gitopsd/gitopsd/planner"
 	"github.com/gitopsd/gitopsd/schema"
@@ -96,7 +97,7 @@ func writeDevices(b *bytes.Buffer, v *FleetView, look Look) string {
 		byClass[class] = append(byClass[class], d)
 		// A hold is no waiting of the rollout, but a person counts it so.
 		if class == planner.Wait || d.Code == string(planner.Held) {
-			waiting[strings.ToLower(d.Code)]++
+			waiting[spoken(d.Code)]++
 		}
 	}
 	writeList(b, "ATTENTION", byClass[planner.Attention], look, func(d DeviceView) string { return attention(d, v.SweptAt) })
@@ -127,6 +128,18 @@ func writeDevices(b *bytes.Buffer, v *FleetView, look Look) string {
 		}
 	}
 	return ""
+}
+
+// spoken is a code as words: "NeverSeen" is "never seen".
+func spoken(code string) string {
+	var b strings.Builder
+	for i, r := range code {
+		if i > 0 && unicode.IsUpper(r) {
+			b.WriteByte(' ')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
 }
 
 func count(part string) int {

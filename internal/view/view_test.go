@@ -50,6 +50,7 @@ func halted() Status {
 			"devices/berlin/gw-3.yaml": status("gw-3", "Failed", "failed v1.5.0", failedAttempt),
 			"devices/berlin/gw-4.yaml": status("gw-4", "Halted", "too many devices failed v1.5.0", nil),
 			"devices/gw-5.yaml":        status("gw-5", "Held", "held: disk", nil),
+			"devices/gw-6.yaml":        status("gw-6", "NeverSeen", "it has never reported", nil),
 		},
 		Marks: []*schema.FailureMarks{
 			{Policy: "gateways", Version: "v1.4.0", Marks: []schema.FailureMark{{Device: "gw-9"}}},
@@ -79,7 +80,7 @@ sensors   v2.2.0  done    31/31  0       0        0
 
 ATTENTION
 gw-3  Failed v1.5.0 11:55Z: after-update hooks: hook check: exit 1; on v1.4.2, Updated
-WAITING  2 halted · 1 held
+WAITING  2 halted · 1 held · 1 never seen
 next: gitopsd explain gw-3
 `
 	if diff := cmp.Diff(want, b.String()); diff != "" {
