@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -344,6 +345,41 @@ func TestStalledHTTP(t *testing.T) {
 			p.srv.Resume()
 		}
 	})
+}
+
+// TestStalledInTheMiddle: the answer begins and never goes on.
+func TestStalledInTheMiddle(t *testing.T) {
+	p := overHTTP(t)
+	c := seed(t, p, "main", map[string]string{"a": "a"})
+	store := t.TempDir()
+	r, d := openAt(t, p, store), openDevice(t, p)
+	for _, op := range []func(ctx context.Context) error{
+		func(ctx context.Context) error { return r.Fetch(ctx, "refs/heads/main", c, true) },
+		func(ctx context.Context) error { _, _, err := d.Read(ctx, "refs/heads/main", "", 1000); return err },
+	} {
+		p.srv.Intercept(func(w http.ResponseWriter, req *http.Request) bool {
+			body, _ := io.ReadAll(req.Body)
+			if !bytes.Contains(body, []byte("command=fetch")) {
+				req.Body = io.NopCloser(bytes.NewReader(body))
+				return false
+			}
+			w.Header().Set("Content-Type", "application/x-git-upload-pack-result")
+			io.WriteString(w, "000dpackfile\n0012\x01PACK\x00\x00\x00\x02\x00\x00\x00\x01\x95")
+			w.(http.Flusher).Flush()
+			<-req.Context().Done()
+			return true
+		})
+		ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+		wantKind(t, "an answer that never goes on", op(ctx), "timeout")
+		cancel()
+		p.srv.Intercept(nil)
+		if err := op(context.Background()); err != nil {
+			t.Fatalf("it does not recover: %v", err)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(store, "objects", "pack", "tmp_*")); len(left) != 0 {
+		t.Errorf("unfinished files are left: %v", left)
+	}
 }
 
 // TestTruncatedAnswers cuts every answer after each number of bytes: an error,

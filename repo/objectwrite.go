@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -30,8 +31,12 @@ func addObjects(l *localDir, objs []outObject) error {
 		return addPack(dir, objs)
 	}
 	dirs := map[string]bool{}
+	zw, err := zlib.NewWriterLevel(io.Discard, packLevel)
+	if err != nil {
+		return err
+	}
 	for _, o := range objs {
-		d, err := addLoose(l, o)
+		d, err := addLoose(l, zw, o)
 		if err != nil {
 			return err
 		}
@@ -50,7 +55,7 @@ func addObjects(l *localDir, objs []outObject) error {
 
 // addLoose writes one object; it gives the folder to sync, "" when it was
 // there already.
-func addLoose(l *localDir, o outObject) (string, error) {
+func addLoose(l *localDir, zw *zlib.Writer, o outObject) (string, error) {
 	name := o.id.String()
 	folder := filepath.Join(l.dir, "objects", name[:2])
 	path := filepath.Join(folder, name[2:])
@@ -58,10 +63,7 @@ func addLoose(l *localDir, o outObject) (string, error) {
 		return "", nil
 	}
 	var b bytes.Buffer
-	zw, err := zlib.NewWriterLevel(&b, packLevel)
-	if err != nil {
-		return "", err
-	}
+	zw.Reset(&b)
 	head := o.typ.String() + " " + strconv.Itoa(len(o.data)) + "\x00"
 	if _, err := zw.Write(append([]byte(head), o.data...)); err != nil {
 		return "", err
@@ -69,7 +71,7 @@ func addLoose(l *localDir, o outObject) (string, error) {
 	if err := zw.Close(); err != nil {
 		return "", err
 	}
-	err = os.Mkdir(folder, 0o777)
+	err := os.Mkdir(folder, 0o777)
 	if err == nil {
 		err = forGroup(l.shared, folder)
 	}

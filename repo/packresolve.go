@@ -144,7 +144,8 @@ func (p *packData) resolve(base func(oid) (objectType, []byte, error)) error {
 // add puts a whole object at the end, over the checksum.
 func (p *packData) add(id oid, typ objectType, data []byte) (int64, error) {
 	at := p.size - int64(len(p.sum))
-	b, err := encodeEntry(typ, nil, data)
+	var enc entryWriter
+	b, err := enc.encode(typ, nil, data)
 	if err != nil {
 		return 0, err
 	}

@@ -37,25 +37,36 @@ func entryHeader(typ objectType, size int64) []byte {
 	return append(b, c)
 }
 
-// encodeEntry writes one object as it stands in a pack; base is what a
-// ref delta builds upon, nil for a whole object.
-func encodeEntry(typ objectType, base *oid, data []byte) ([]byte, error) {
-	var b bytes.Buffer
-	b.Write(entryHeader(typ, int64(len(data))))
+// entryWriter encodes objects as they stand in a pack. One deflater for all of
+// them: its tables are larger than most objects.
+type entryWriter struct {
+	buf bytes.Buffer
+	zw  *zlib.Writer
+}
+
+// encode gives one object, valid until the next; base is what a ref delta
+// builds upon, nil for a whole object.
+func (w *entryWriter) encode(typ objectType, base *oid, data []byte) ([]byte, error) {
+	w.buf.Reset()
+	w.buf.Write(entryHeader(typ, int64(len(data))))
 	if base != nil {
-		b.Write(base[:])
+		w.buf.Write(base[:])
 	}
-	zw, err := zlib.NewWriterLevel(&b, packLevel)
-	if err != nil {
+	if w.zw == nil {
+		var err error
+		if w.zw, err = zlib.NewWriterLevel(&w.buf, packLevel); err != nil {
+			return nil, err
+		}
+	} else {
+		w.zw.Reset(&w.buf)
+	}
+	if _, err := w.zw.Write(data); err != nil {
 		return nil, err
 	}
-	if _, err := zw.Write(data); err != nil {
+	if err := w.zw.Close(); err != nil {
 		return nil, err
 	}
-	if err := zw.Close(); err != nil {
-		return nil, err
-	}
-	return b.Bytes(), nil
+	return w.buf.Bytes(), nil
 }
 
 // writePack writes a pack of the objects and gives where each came to lie.
@@ -70,6 +81,7 @@ func writePack(w io.Writer, objs []outObject) (*packData, error) {
 	}
 	p := &packData{entries: make([]packEntry, 0, len(objs))}
 	pos := int64(len(head))
+	var enc entryWriter
 	for i := range objs {
 		o := &objs[i]
 		typ, data, base := o.typ, o.data, (*oid)(nil)
@@ -78,7 +90,7 @@ func writePack(w io.Writer, objs []outObject) (*packData, error) {
 				typ, data, base = typeRefDelta, d, &o.base
 			}
 		}
-		b, err := encodeEntry(typ, base, data)
+		b, err := enc.encode(typ, base, data)
 		if err != nil {
 			return nil, err
 		}

@@ -242,3 +242,10 @@ func (w *countedWriter) Write(p []byte) (int, error) {
 	w.left -= int64(n)
 	return n, err
 }
+
+// Flush hands on what was written, for answers that arrive in parts.
+func (w *countedWriter) Flush() {
+	if f, ok := w.ResponseWriter.(http.Flusher); ok {
+		f.Flush()
+	}
+}
