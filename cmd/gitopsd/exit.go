@@ -77,7 +77,7 @@ func (a *app) report(cmd *cobra.Command, err error) int {
 
 // hints lists what errors along the chain say about what to do next.
 func hints(err error) []string {
-	switch e := err.(type) {
+	switch e := err.(type) { //nolint:errorlint // it walks the chain itself, every link of it
 	case *exitError:
 		list := hints(e.err)
 		if e.hint != "" {

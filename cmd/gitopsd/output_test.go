@@ -3,61 +3,11 @@ package main
 import (
 	"bytes"
 	"context"
-	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
-	"unicode/utf8"
-
-	"golang.org/x/sys/unix"
 )
-
-// pty opens a pseudo-terminal of this width: what is written to the terminal
-// comes out of the other end.
-func pty(t *testing.T, columns uint16) (terminal, other *os.File) {
-	t.Helper()
-	other, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { other.Close() })
-	if err := unix.IoctlSetPointerInt(int(other.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	n, err := unix.IoctlGetInt(int(other.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	terminal, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.IoctlSetWinsize(int(terminal.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 40, Col: columns}); err != nil {
-		t.Fatal(err)
-	}
-	return terminal, other
-}
-
-// onTerminal runs a command with a terminal as its output.
-func onTerminal(t *testing.T, columns uint16, env []string, args ...string) string {
-	t.Helper()
-	terminal, other := pty(t, columns)
-	text := make(chan string)
-	go func() {
-		// The other end gives EIO when the last writer has closed.
-		data, _ := io.ReadAll(other)
-		text <- string(data)
-	}()
-	code := run(context.Background(), args, strings.NewReader(""), terminal, io.Discard, env)
-	terminal.Close()
-	if code != exitOK {
-		t.Fatalf("%v: exit code %d", args, code)
-	}
-	return <-text
-}
 
 func starterFleet(t *testing.T) string {
 	t.Helper()
@@ -66,35 +16,6 @@ func starterFleet(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return dir
-}
-
-var escapes = regexp.MustCompile("\x1b\\[[0-9;]*m")
-
-func TestTablesFitTheTerminal(t *testing.T) {
-	const columns = 70
-	dir := starterFleet(t)
-	text := onTerminal(t, columns, nil, "plan", dir)
-	if !strings.Contains(text, "\x1b[") {
-		t.Errorf("no colour on a terminal:\n%s", text)
-	}
-	if !strings.Contains(text, "…") {
-		t.Errorf("nothing was cut at %d columns, so this test shows nothing:\n%s", columns, text)
-	}
-	for _, line := range strings.Split(escapes.ReplaceAllString(text, ""), "\r\n") {
-		if n := utf8.RuneCountInString(line); n > columns {
-			t.Errorf("%d columns on a terminal of %d: %q", n, columns, line)
-		}
-	}
-	for _, env := range [][]string{{"NO_COLOR=1"}, {"TERM=dumb"}} {
-		if text := onTerminal(t, columns, env, "plan", dir); strings.Contains(text, "\x1b") {
-			t.Errorf("colour in spite of %v:\n%q", env, text)
-		}
-	}
-	var piped bytes.Buffer
-	run(context.Background(), []string{"plan", dir}, strings.NewReader(""), &piped, io.Discard, nil)
-	if strings.ContainsAny(piped.String(), "\x1b…") {
-		t.Errorf("a pipe gets colours or cut lines:\n%s", piped.String())
-	}
 }
 
 // What a repository holds never steers the terminal of whoever looks at it.
