@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gitopsd/gitopsd/internal/sweep"
+	"github.com/gitopsd/gitopsd/internal/view"
 	"github.com/gitopsd/gitopsd/repo"
 	"github.com/gitopsd/gitopsd/schema"
 )
@@ -135,6 +136,7 @@ func (a *app) sweepOnce(ctx context.Context, daemon *sweep.Daemon, spec schema.S
 		return repoHint(fmt.Errorf("cannot sweep %s: %w", redact(spec.Repo.URL), err), spec.Repo.URL)
 	}
 	if len(pass.Stops) == 0 {
+		a.sayln("%s", passText(or(spec.Branch, schema.DefaultBranch), pass))
 		return nil
 	}
 	for _, c := range pass.Stops {
@@ -144,4 +146,13 @@ func (a *app) sweepOnce(ctx context.Context, daemon *sweep.Daemon, spec schema.S
 		}
 	}
 	return &exitError{code: exitContent}
+}
+
+// passText says on one line what a sweep did.
+func passText(branch string, pass sweep.Pass) string {
+	text := "swept " + branch + " " + view.Short(pass.SourceCommit) + ": "
+	if !pass.Committed {
+		return text + "nothing has changed"
+	}
+	return text + fmt.Sprintf("%d assigned, %d ended, %d recalled; status %s", len(pass.Assigned), len(pass.Ended), len(pass.Recalled), view.Short(pass.StatusCommit))
 }
