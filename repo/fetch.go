@@ -52,17 +52,17 @@ func (r *Repo) fetch(ctx context.Context, ref, commit string, history bool) erro
 		return r.store.keep(ref, history, id)
 	}
 	err = r.download(ctx, ref, id, history, true)
-	if (hasKind(err, kindCorrupt) || errors.Is(err, fs.ErrNotExist)) && ctx.Err() == nil {
-		// Either the store lacks what it claims to have, or the server sends
-		// nonsense; a fetch from nothing tells.
-		r.log.Warn("fetching afresh", "repo", r.at.String(), "ref", ref, "cause", err)
+	if (errors.Is(err, errDamaged) || errors.Is(err, fs.ErrNotExist)) && ctx.Err() == nil {
+		// The server has answered, so it can be fetched from nothing. What
+		// the server itself sent wrong is no reason to.
+		r.log.Warn("the copy of the repository is damaged and is fetched again", "repo", r.at.String(), "store", r.store.dir, "cause", err)
 		if err := r.store.reset(); err != nil {
 			return err
 		}
 		err = r.download(ctx, ref, id, history, false)
 	}
 	if err != nil {
-		return err
+		return timedOut(ctx, err)
 	}
 	r.tidy(ctx)
 	return nil
@@ -133,7 +133,8 @@ func (r *Repo) download(ctx context.Context, ref string, id oid, history, increm
 		return fail(kindRace, "the ref has moved away from %s meanwhile", id).hint("it is tried again")
 	}
 	if err != nil {
-		return err
+		// What came was whole, so it is the store that cannot be read.
+		return fail(kindCorrupt, "%w: %w", errDamaged, err)
 	}
 	if typ != typeCommit {
 		return fail(kindRefused, "%s is a %s, not a commit", id, typ)
@@ -143,6 +144,9 @@ func (r *Repo) download(ctx context.Context, ref string, id oid, history, increm
 		return err
 	}
 	if _, _, err := r.objs.read(ctx, c.tree, 0); err != nil {
+		if !errors.Is(err, errMissing) || len(req.haves) > 0 {
+			return fail(kindCorrupt, "%w: %w", errDamaged, err)
+		}
 		return fail(kindCorrupt, "the server sent a commit without its tree: %w", err)
 	}
 	return r.store.keep(ref, history, id)

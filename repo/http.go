@@ -154,7 +154,7 @@ func (h *httpRemote) do(ctx context.Context, r request) (*http.Response, error) 
 		}
 		if err := h.check(resp, r); err != nil {
 			discard(resp)
-			return nil, err
+			return nil, withoutSecrets(err, resp.Request)
 		}
 		return resp, nil
 	}
@@ -225,7 +225,7 @@ func (h *httpRemote) advert(ctx context.Context, service string, want func(strin
 	defer discard(resp)
 	l, err := readAdvert(newPktReader(resp.Body), want, keepAll)
 	if err != nil {
-		return nil, timedOut(ctx, err)
+		return nil, withoutSecrets(timedOut(ctx, err), resp.Request)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -288,7 +288,7 @@ func (h *httpRemote) post(ctx context.Context, body []byte, v2 bool, read func(*
 		return err
 	}
 	defer discard(resp)
-	err = timedOut(ctx, read(newPktReader(resp.Body)))
+	err = withoutSecrets(timedOut(ctx, read(newPktReader(resp.Body))), resp.Request)
 	var e *Error
 	if errors.As(err, &e) && e.kind == kindNetwork {
 		c := *e
@@ -353,6 +353,7 @@ func (h *httpRemote) push(ctx context.Context, makePush func(capabilities) (*pus
 		if res, err = readPush(resp.Body, caps); err == nil {
 			return res, nil
 		}
+		err = withoutSecrets(err, resp.Request)
 	}
 	h.mu.Lock()
 	h.pushCaps = nil

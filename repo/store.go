@@ -248,6 +248,9 @@ func replaceFile(path string, data []byte) error {
 	return syncDir(filepath.Dir(path))
 }
 
+// errDamaged says that the store lacks what it claims to have.
+var errDamaged = errors.New("the copy of the repository is damaged")
+
 // receive takes a pack from a server into the store.
 func (s *store) receive(ctx context.Context, r io.Reader, history bool) error {
 	folder := filepath.Join(s.dir, "objects", "pack")
@@ -257,7 +260,17 @@ func (s *store) receive(ctx context.Context, r io.Reader, history bool) error {
 	}
 	defer os.Remove(f.Name())
 	defer f.Close()
-	p, err := readPack(r, f, storeLimits, func(id oid) (objectType, []byte, error) { return s.objs.read(ctx, id, 0) })
+	var lacking error
+	p, err := readPack(r, f, storeLimits, func(id oid) (objectType, []byte, error) {
+		typ, data, err := s.objs.read(ctx, id, 0)
+		if err != nil {
+			lacking = err
+		}
+		return typ, data, err
+	})
+	if hasKind(err, kindCorrupt) && lacking != nil {
+		return fail(kindCorrupt, "%w: %w", errDamaged, lacking)
+	}
 	if err != nil {
 		return err
 	}

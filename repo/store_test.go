@@ -3,6 +3,8 @@ package repo_test
 import (
 	"context"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
@@ -121,6 +123,35 @@ func TestDamageIsNoReasonToForget(t *testing.T) {
 	p.srv.Fail(0, 0)
 	_, err = r.Blob(ctx, "1234567890123456789012345678901234567890", 0)
 	wantKind(t, "a blob that is nowhere", err, "not-found")
+}
+
+// TestNonsenseIsNoReasonToForget: a server that once sends a broken pack does
+// not cost the store.
+func TestNonsenseIsNoReasonToForget(t *testing.T) {
+	ctx := context.Background()
+	p := overHTTP(t)
+	c := seed(t, p, "main", map[string]string{"a": "1"})
+	store := t.TempDir()
+	r := openAt(t, p, store)
+	if err := r.Fetch(ctx, "refs/heads/main", c, true); err != nil {
+		t.Fatal(err)
+	}
+	before := packFiles(t, store, ".pack")
+	next := seed(t, p, "main", map[string]string{"a": "2"})
+	p.srv.Intercept(func(w http.ResponseWriter, req *http.Request) bool {
+		w.Header().Set("Content-Type", "application/x-git-upload-pack-result")
+		io.WriteString(w, "000dpackfile\n0015\x01PACK\x00\x00\x00\x02\x00\x00\x00\x01\x95\x0c000000")
+		return true
+	})
+	err := r.Fetch(ctx, "refs/heads/main", next, true)
+	wantKind(t, "a broken pack", err, "corrupt")
+	p.srv.Intercept(nil)
+	if after := packFiles(t, store, ".pack"); fmt.Sprint(after) != fmt.Sprint(before) {
+		t.Fatalf("packs were %v, are %v", before, after)
+	}
+	if err := r.Fetch(ctx, "refs/heads/main", next, true); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestManyCommits makes more commits than there may be packs, with both kinds

@@ -1,0 +1,392 @@
+package repo_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gitopsd/gitopsd/internal/gitserver"
+	"github.com/gitopsd/gitopsd/repo"
+)
+
+// The tests of this file are named after what has gone wrong with other tools.
+
+// A copy without history follows a branch that was forced back to an older
+// commit, which it does not have.
+func TestB01_ShallowCopyOfABranchThatWasForcedBack(t *testing.T) {
+	everyWay(t, func(t *testing.T, p place) {
+		ctx := context.Background()
+		const main = "refs/heads/main"
+		c1 := seed(t, p, "main", map[string]string{"a": "1", "only/1": "x"})
+		c2 := seed(t, p, "main", map[string]string{"a": "2", "b": "2"})
+		c3 := seed(t, p, "main", map[string]string{"a": "3", "b": "3"})
+		// Bitmaps let a server leave out what it believes a client to have.
+		gitserver.Git(t, p.bare, "repack", "-adbq")
+		store := t.TempDir()
+		r := openAt(t, p, store)
+		if err := r.Fetch(ctx, main, c3, false); err != nil {
+			t.Fatal(err)
+		}
+		for round, step := range []struct{ commit, want string }{
+			{c2, "map[a:2 b:2 only/1:x]"}, {c2, "map[a:2 b:2 only/1:x]"}, {c1, "map[a:1 only/1:x]"}, {c3, "map[a:3 b:3 only/1:x]"},
+		} {
+			gitserver.Git(t, p.bare, "update-ref", main, step.commit)
+			refs := must[map[string]string](t, "refs")(r.Refs(ctx, main))
+			if refs[main] != step.commit {
+				t.Fatalf("round %d: the branch is read as %s", round, refs[main])
+			}
+			if err := r.Fetch(ctx, main, refs[main], false); err != nil {
+				t.Fatalf("round %d: %v", round, err)
+			}
+			if got := fmt.Sprint(tree(t, r, step.commit)); got != step.want {
+				t.Fatalf("round %d: the tree is %s, want %s", round, got, step.want)
+			}
+			// A process that starts now finds the same.
+			if got := fmt.Sprint(tree(t, openAt(t, p, store), step.commit)); p.url != p.bare && got != step.want {
+				t.Fatalf("round %d: after opening again the tree is %s, want %s", round, got, step.want)
+			}
+		}
+	})
+}
+
+// A rewrite is followed and never merged, poll after poll, and that it was
+// one can be told.
+func TestB02_RewrittenHistoryIsFollowedAndTold(t *testing.T) {
+	everyWay(t, func(t *testing.T, p place) {
+		ctx := context.Background()
+		const main = "refs/heads/main"
+		base := seed(t, p, "main", map[string]string{"a": "1"})
+		old := seed(t, p, "main", map[string]string{"b": "old"})
+		for _, history := range []bool{true, false} {
+			r := open(t, p)
+			gitserver.Git(t, p.bare, "update-ref", main, old)
+			if err := r.Fetch(ctx, main, old, history); err != nil {
+				t.Fatal(err)
+			}
+			before := old
+			for i := range 3 {
+				gitserver.Git(t, p.bare, "update-ref", main, base)
+				next := seed(t, p, "main", map[string]string{"c": fmt.Sprint(i)})
+				for range 2 {
+					if err := r.Fetch(ctx, main, next, history); err != nil {
+						t.Fatalf("history %v, rewrite %d: %v", history, i, err)
+					}
+				}
+				if got, want := fmt.Sprint(tree(t, r, next)), fmt.Sprintf("map[a:1 c:%d]", i); got != want {
+					t.Fatalf("history %v, rewrite %d: the tree is %s, want %s", history, i, got, want)
+				}
+				if history {
+					for _, pair := range [][2]string{{before, next}, {next, before}} {
+						if ok, err := r.IsAncestor(ctx, pair[0], pair[1]); ok || err != nil {
+							t.Fatalf("rewrite %d: %s is an ancestor of %s: %v, %v", i, pair[0], pair[1], ok, err)
+						}
+					}
+				}
+				before = next
+			}
+		}
+	})
+}
+
+// What was deployed last may be a commit that is nowhere any more. That is an
+// answer, not an error; other trouble stays one.
+func TestB03_CommitThatIsNowhere(t *testing.T) {
+	everyWay(t, func(t *testing.T, p place) {
+		ctx := context.Background()
+		head := seed(t, p, "main", map[string]string{"a": "1"})
+		gone := "1234567890123456789012345678901234567890"
+		r := open(t, p)
+		if err := r.Fetch(ctx, "refs/heads/main", head, true); err != nil {
+			t.Fatal(err)
+		}
+		if ok, err := r.IsAncestor(ctx, gone, head); ok || err != nil {
+			t.Errorf("ancestor: %v, %v", ok, err)
+		}
+		n := 0
+		if err := r.Log(ctx, head, gone, func(string, string, time.Time, string) bool { n++; return true }); err != nil || n != 1 {
+			t.Errorf("the log since a commit that is gone has %d commits, %v", n, err)
+		}
+		err := r.Diff(ctx, gone, head, func(string, string, string, uint32) error { return nil })
+		wantKind(t, "the difference to a commit that is gone", err, "not-found")
+	})
+}
+
+// Whatever a killed process left locked in the daemon's own copy is gone when
+// the next one has opened it, and is no obstacle to one that runs.
+func TestB10_LocksOfAKilledProcess(t *testing.T) {
+	ctx := context.Background()
+	p := overHTTP(t)
+	c1 := seed(t, p, "main", map[string]string{"a": "1"})
+	store := t.TempDir()
+	r := openAt(t, p, store)
+	if err := r.Fetch(ctx, "refs/heads/main", c1, true); err != nil {
+		t.Fatal(err)
+	}
+	leave := func() {
+		for _, name := range []string{"index.lock", "shallow.lock", "HEAD.lock", "config.lock", "packed-refs.lock", "packed-refs.new",
+			"gc.pid", "gc.pid.lock", "refs/heads/main.lock", "refs/full/heads/main.lock", "worktrees/x/index.lock", "objects/maintenance.lock",
+			"objects/pack/tmp_pack_abc123", "objects/pack/tmp_idx_abc123", "objects/12/tmp_obj_abc123", "objects/tmp_objdir-incoming-1/x"} {
+			name = filepath.Join(store, filepath.FromSlash(name))
+			if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(name, []byte("4711"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	follow := func(text string) {
+		t.Helper()
+		c := seed(t, p, "main", map[string]string{"a": text})
+		if err := r.Fetch(ctx, "refs/heads/main", c, true); err != nil {
+			t.Fatal(err)
+		}
+		if got := tree(t, r, c)["a"]; got != text {
+			t.Fatalf("a is %q, want %q", got, text)
+		}
+	}
+	leave()
+	follow("2")
+	r.Close()
+	leave()
+	r = openAt(t, p, store)
+	follow("3")
+	left := 0
+	err := filepath.WalkDir(store, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && (strings.HasSuffix(path, ".lock") || strings.HasPrefix(d.Name(), "tmp_")) {
+			left++
+			t.Errorf("left over: %s", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// git has no trouble with it either.
+	gitserver.Git(t, store, "fsck", "--connectivity-only")
+	gitserver.Git(t, store, "pack-refs", "--all")
+}
+
+// Any file of the copy may have lost its end to a power cut.
+func TestB65_TornFilesOfTheCopy(t *testing.T) {
+	ctx := context.Background()
+	p := overHTTP(t)
+	seed(t, p, "main", map[string]string{"a": "1", "b/c": "2"})
+	c := seed(t, p, "main", map[string]string{"a": "3"})
+	pristine := t.TempDir()
+	r := openAt(t, p, pristine)
+	if err := r.Fetch(ctx, "refs/heads/main", c, true); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Fetch(ctx, "refs/heads/main", c, false); err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	var files []string
+	err := filepath.WalkDir(pristine, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			rel, _ := filepath.Rel(pristine, path)
+			files = append(files, rel)
+		}
+		return err
+	})
+	if err != nil || len(files) < 5 {
+		t.Fatalf("files %v, %v", files, err)
+	}
+	for _, name := range files {
+		for _, half := range []bool{false, true} {
+			store := filepath.Join(t.TempDir(), "store")
+			if err := os.CopyFS(store, os.DirFS(pristine)); err != nil {
+				t.Fatal(err)
+			}
+			torn := filepath.Join(store, name)
+			info, err := os.Stat(torn)
+			if err != nil {
+				t.Fatal(err)
+			}
+			size := int64(0)
+			if half {
+				size = info.Size() / 2
+			}
+			os.Chmod(torn, 0o644)
+			if err := os.Truncate(torn, size); err != nil {
+				t.Fatal(err)
+			}
+			r := openAt(t, p, store)
+			if err := r.Fetch(ctx, "refs/heads/main", c, true); err != nil {
+				t.Errorf("%s of %d bytes: %v", name, size, err)
+				continue
+			}
+			if got := fmt.Sprint(tree(t, r, c)); got != "map[a:3 b/c:2]" {
+				t.Errorf("%s of %d bytes: the tree is %s", name, size, got)
+			}
+		}
+	}
+}
+
+// A token that runs out in the middle of a long-running process is read
+// again; one that stays wrong is said, without asking anybody.
+func TestB16_TokenThatRunsOut(t *testing.T) {
+	ctx := context.Background()
+	p := overHTTP(t)
+	c := seed(t, p, "main", map[string]string{"a": "1"})
+	file := filepath.Join(t.TempDir(), "token")
+	var issued, requests atomic.Int64
+	token := func(n int64) string { return fmt.Sprintf("token-%d", n) }
+	renew := func() {
+		if err := os.WriteFile(file, []byte(token(issued.Add(1))+"\n"), 0o600); err != nil {
+			t.Error(err)
+		}
+	}
+	renew()
+	stuck := atomic.Bool{}
+	// Every other request finds that the token is no longer valid; somebody
+	// else has put a fresh one into the file by then.
+	p.srv.Intercept(func(w http.ResponseWriter, req *http.Request) bool {
+		if requests.Add(1)%2 == 0 && !stuck.Load() {
+			renew()
+		}
+		if req.Header.Get("Authorization") == "Bearer "+token(issued.Load()) && !stuck.Load() {
+			return false
+		}
+		w.Header().Set("WWW-Authenticate", `Basic realm="git"`)
+		w.WriteHeader(http.StatusUnauthorized)
+		return true
+	})
+	p.cred = repo.Credentials{TokenFile: file}
+	r, d := open(t, p), openDevice(t, p)
+	for range 3 {
+		if _, err := r.Refs(ctx, "refs/heads/"); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Fetch(ctx, "refs/heads/main", c, true); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := d.Read(ctx, "refs/heads/main", "", 1000); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := orphan(t, r, "x")
+	if err := moveLead(r, "refs/gitopsd/devices/a", "", o); err != nil {
+		t.Fatalf("a push: %v", err)
+	}
+	if issued.Load() < 4 {
+		t.Fatalf("only %d tokens were used: nothing ran out", issued.Load())
+	}
+	stuck.Store(true)
+	requests.Store(0)
+	_, err := r.Refs(ctx, "refs/heads/")
+	wantKind(t, "a token that stays wrong", err, "auth")
+	if n := requests.Load(); n != 2 || !strings.Contains(err.Error(), "rejects the credentials") {
+		t.Errorf("after %d requests: %v", n, err)
+	}
+}
+
+// Secrets in every form that a URL, a header or a log could give them.
+func TestB124_SecretsInNoForm(t *testing.T) {
+	ctx := context.Background()
+	const secret = `hunter2%@/ä:+"x`
+	forms := []string{secret, url.QueryEscape(secret), url.PathEscape(secret), url.UserPassword("x", secret).String(),
+		base64.StdEncoding.EncodeToString([]byte("bot:" + secret)), base64.URLEncoding.EncodeToString([]byte("bot:" + secret)),
+		base64.StdEncoding.EncodeToString([]byte(secret)), "hunter2"}
+	file := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(file, []byte(secret+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := overHTTP(t)
+	c := seed(t, p, "main", map[string]string{"a": "1"})
+	userinfo := strings.Replace(p.url, "://", "://"+url.UserPassword("bot", secret).String()+"@", 1)
+	// A server, or a proxy in front of it, that repeats what it was sent.
+	echo := func(status int) func(w http.ResponseWriter, req *http.Request) bool {
+		return func(w http.ResponseWriter, req *http.Request) bool {
+			_, password, _ := req.BasicAuth()
+			w.Header().Set("Content-Type", "text/plain")
+			w.WriteHeader(status)
+			fmt.Fprintf(w, "no: %s %s %s %s %s", req.Header.Get("Authorization"), password, url.QueryEscape(password), url.PathEscape(password), req.URL.RawQuery)
+			return true
+		}
+	}
+	var log bytes.Buffer
+	var said []string
+	for _, place := range []repo.Config{
+		{URL: userinfo},
+		{URL: strings.Replace(userinfo, "127.0.0.1", "localhost", 1)},
+		{URL: p.url + "?private_token=" + url.QueryEscape(secret)},
+		{URL: p.url, Credentials: repo.Credentials{Username: "bot", PasswordFile: file}},
+		{URL: p.url, Credentials: repo.Credentials{TokenFile: file}},
+	} {
+		for _, answer := range []func(w http.ResponseWriter, req *http.Request) bool{
+			echo(400), echo(401), echo(403), echo(404), echo(429), echo(500), echo(302), nil,
+		} {
+			p.srv.Intercept(nil)
+			place.Store, place.Timeout = t.TempDir(), 10*time.Second
+			place.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+			r, err := repo.Open(place)
+			if err != nil {
+				t.Fatalf("%v", err)
+			}
+			if answer == nil {
+				// It works: nothing of the secret is kept beside it.
+				if err := r.Fetch(ctx, "refs/heads/main", c, true); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				p.srv.Intercept(answer)
+			}
+			_, err = r.Refs(ctx, "refs/heads/")
+			ferr := r.Fetch(ctx, "refs/heads/main", "1234567890123456789012345678901234567890", true)
+			perr := moveLead(r, "refs/heads/x", "1234567890123456789012345678901234567890", "")
+			d, derr := repo.OpenDevice(place)
+			if derr == nil {
+				_, _, derr = d.Read(ctx, "refs/heads/none", "", 100)
+				said = append(said, d.URL())
+			}
+			for _, err := range []error{err, ferr, perr, derr} {
+				if err == nil {
+					continue
+				}
+				said = append(said, err.Error())
+				var e *repo.Error
+				if errors.As(err, &e) {
+					said = append(said, e.URL, e.Hint, fmt.Sprintf("%+v", e.Err))
+				}
+			}
+			said = append(said, r.URL())
+			r.Close()
+			err = filepath.WalkDir(place.Store, func(path string, e fs.DirEntry, err error) error {
+				if err == nil && !e.IsDir() {
+					data, err := os.ReadFile(path)
+					said = append(said, path+": "+string(data))
+					return err
+				}
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	p.srv.Intercept(nil)
+	if len(said) < 50 {
+		t.Fatalf("only %d texts were looked at", len(said))
+	}
+	for _, text := range append(said, log.String()) {
+		for _, form := range forms {
+			if strings.Contains(text, form) {
+				t.Errorf("%q is in: %s", form, text)
+			}
+		}
+	}
+}
