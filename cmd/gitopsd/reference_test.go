@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/gitopsd/gitopsd/planner"
 	"github.com/gitopsd/gitopsd/schema"
@@ -49,6 +50,41 @@ func TestReference(t *testing.T) {
 				t.Errorf("%s is not what the code says; go test ./cmd/gitopsd -run TestReference -update writes it again", path)
 			}
 		})
+	}
+}
+
+// The help is the first documentation that anybody reads.
+func TestEveryCommandExplainsItself(t *testing.T) {
+	root := newRoot(&app{out: io.Discard, err: io.Discard})
+	seen := 0
+	var walk func(*cobra.Command)
+	walk = func(c *cobra.Command) {
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+		if c.Name() == "help" || c.HasSubCommands() && c.HasParent() && c.Name() != "show" {
+			return
+		}
+		seen++
+		if c.Short == "" || strings.HasSuffix(c.Short, ".") {
+			t.Errorf("%s: short help %q", c.CommandPath(), c.Short)
+		}
+		if !strings.Contains(c.Example, "gitopsd "+strings.TrimPrefix(strings.TrimPrefix(c.CommandPath(), "gitopsd"), " ")) {
+			t.Errorf("%s: no example of itself in %q", c.CommandPath(), c.Example)
+		}
+		if c.HasParent() && c.Parent() == root && c.GroupID == "" {
+			t.Errorf("%s stands in no group of the help", c.CommandPath())
+		}
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.Usage == "" {
+				t.Errorf("%s --%s has no help", c.CommandPath(), f.Name)
+			}
+		})
+	}
+	walk(root)
+	const least = 15
+	if seen < least {
+		t.Errorf("looked at %d commands, want at least %d", seen, least)
 	}
 }
 
