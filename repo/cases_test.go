@@ -161,12 +161,18 @@ func TestB10_LocksOfAKilledProcess(t *testing.T) {
 	follow("2")
 	r.Close()
 	leave()
-	r = openAt(t, p, store)
+	var log bytes.Buffer
+	r, err := repo.Open(repo.Config{URL: p.url, Store: store, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if !strings.Contains(log.String(), "did not finish") || !strings.Contains(log.String(), store) {
+		t.Errorf("nothing is logged of what was removed: %s", &log)
+	}
 	follow("3")
-	left := 0
-	err := filepath.WalkDir(store, func(path string, d fs.DirEntry, err error) error {
+	err = filepath.WalkDir(store, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() && (strings.HasSuffix(path, ".lock") || strings.HasPrefix(d.Name(), "tmp_")) {
-			left++
 			t.Errorf("left over: %s", path)
 		}
 		return err
@@ -387,6 +393,81 @@ func TestB124_SecretsInNoForm(t *testing.T) {
 			if strings.Contains(text, form) {
 				t.Errorf("%q is in: %s", form, text)
 			}
+		}
+	}
+}
+
+// Only the lines of the host and port that is dialled count, and all of them.
+func TestB14_KnownHostsWithManyLines(t *testing.T) {
+	ctx := context.Background()
+	p, srv := overSSH(t)
+	seed(t, p, "main", map[string]string{"a": "a"})
+	own := srv.KnownHostsLine()
+	_, otherSrv := overSSH(t)
+	_, otherKey, _ := strings.Cut(otherSrv.KnownHostsLine(), " ")
+	const rsa = "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAAAgQC2UUlMJEaCR5HQmYxQHu/V0dZb7kDqSqNW5lkgkxNhc+eT9v6eVSVW8DZoM9KGUgJDWS9LJcI0uDkC5g2TAmPkSg8zcQdSStEGxXgWMTDdQJBi8S7xPwwMjmM5VXhJqkLV7VCcRpCCAVWUBnDkeLOZpSqyPTZKXbRj5TjGR+LBOQ==\n"
+	const ecdsa = "ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAAAIbmlzdHAyNTYAAABBBEmKSENjQEezOmxkZMy7opKgwFB9nkt5YRrYMjNuG5N87uRgg6CLrbo5wAdT/y6v0mKV0U2w0WZ2YB/++Tpockg=\n"
+	host, port, _ := strings.Cut(srv.Addr, ":")
+	bracketed := "[" + host + "]:" + port + " "
+	for name, c := range map[string]struct {
+		lines []string
+		kind  string
+	}{
+		"another host, another type":  {[]string{"other.example " + rsa, own}, ""},
+		"another port of the host":    {[]string{host + " " + otherKey, "[" + host + "]:1 " + ecdsa, own}, ""},
+		"three types for the host":    {[]string{bracketed + rsa, bracketed + ecdsa, own}, ""},
+		"the right one last":          {[]string{bracketed + otherKey, own}, ""},
+		"the right one first":         {[]string{own, bracketed + otherKey}, ""},
+		"with comments and a pattern": {[]string{"# comment\n", "*.example " + rsa, "other.example,[other.example]:22 " + ecdsa, own}, ""},
+		"only another port":           {[]string{host + " " + own[len(bracketed):]}, "host-key"},
+		"only another key":            {[]string{bracketed + otherKey}, "host-key"},
+		"only another type":           {[]string{bracketed + ecdsa}, "host-key"},
+		"a revoked key":               {[]string{"@revoked " + own, own}, "host-key"},
+		"another host with this key":  {[]string{"other.example " + own[len(bracketed):]}, "host-key"},
+		"nobody":                      {nil, "host-key"},
+	} {
+		if err := os.WriteFile(srv.KnownHosts, []byte(strings.Join(c.lines, "")), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r := open(t, p)
+		for try := range 5 {
+			_, err := r.Refs(ctx, "refs/heads/")
+			if c.kind == "" && err != nil || c.kind != "" && (err == nil || kindOf(err) != c.kind) {
+				t.Errorf("%s, try %d: %v, want kind %q", name, try, err, c.kind)
+				break
+			}
+		}
+	}
+}
+
+// A server with a new host key is refused until a person has looked; then it
+// goes on, without a restart.
+func TestB15_HostKeyRotated(t *testing.T) {
+	ctx := context.Background()
+	p, srv := overSSH(t)
+	c := seed(t, p, "main", map[string]string{"a": "a"})
+	r, d := open(t, p), openDevice(t, p)
+	all := func() map[string]error {
+		_, refs := r.Refs(ctx, "refs/heads/")
+		_, _, read := d.Read(ctx, "refs/heads/main", "", 100)
+		_, write := d.Write(ctx, "refs/gitopsd/reports/a", "", map[string][]byte{"report.yaml": nil})
+		return map[string]error{"refs": refs, "fetch": r.Fetch(ctx, "refs/heads/main", c, true), "read": read, "write": write}
+	}
+	srv.NewHostKey(t)
+	for what, err := range all() {
+		wantKind(t, what, err, "host-key")
+		for _, part := range []string{srv.Addr, srv.Fingerprint(), srv.KnownHosts} {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%s: the error does not name %s: %v", what, part, err)
+			}
+		}
+	}
+	if err := os.WriteFile(srv.KnownHosts, []byte(srv.KnownHostsLine()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for what, err := range all() {
+		if err != nil {
+			t.Errorf("%s after the file was put right: %v", what, err)
 		}
 	}
 }

@@ -87,6 +87,9 @@ func wrap(op, url, ref string, err error) error {
 		}
 	}
 	e.Op, e.URL, e.Ref = op, url, ref
+	if e.Hint == "" {
+		e.Hint = ownerHint(err)
+	}
 	return e
 }
 

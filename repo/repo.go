@@ -140,6 +140,9 @@ func Open(cfg Config) (*Repo, error) {
 	if damaged != nil {
 		c.log.Warn("the copy of the repository is damaged and is fetched again", "repo", c.at.String(), "store", cfg.Store, "cause", damaged)
 	}
+	if len(s.cleared) > 0 {
+		c.log.Info("removed what an earlier process did not finish", "repo", c.at.String(), "store", cfg.Store, "files", len(s.cleared))
+	}
 	r.store, r.objs = s, s.objs
 	return r, nil
 }

@@ -8,9 +8,14 @@ import (
 	"strings"
 )
 
-// secretLead is how much of a secret is looked for, in bytes: what a server
-// says is cut somewhere, so the whole of it may not be there.
-const secretLead = 12
+const (
+	// secretLead is how much of a secret is looked for, in bytes: what a
+	// server says is cut somewhere, so the whole of it may not be there.
+	secretLead = 12
+	// secretLeast is the length from which on a text is looked for. Shorter
+	// ones are words, such as the user "git", that errors are made of.
+	secretLeast = 5
+)
 
 // withoutSecrets gives an error whose text does not repeat what the request
 // was authorized with. Servers, and proxies in front of them, do that: error
@@ -43,7 +48,7 @@ func repeatsSecret(text string, req *http.Request) bool {
 func secretForms(req *http.Request) []string {
 	var forms []string
 	add := func(secret string) {
-		if secret != "" {
+		if len(secret) >= secretLeast {
 			forms = append(forms, secret, sanitize(secret, len(secret)), url.QueryEscape(secret), url.PathEscape(secret),
 				base64.StdEncoding.EncodeToString([]byte(secret)))
 		}

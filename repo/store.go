@@ -18,8 +18,9 @@ import (
 // that holds the history of some branches and the newest tree of others. All
 // of it can be fetched again, so damage is answered by starting over.
 type store struct {
-	dir  string
-	objs *objects
+	dir     string
+	objs    *objects
+	cleared []string // what a crash had left, and is gone
 
 	mu     sync.Mutex
 	kept   map[string]oid // the store's own refs, by keptName
@@ -93,22 +94,29 @@ func (s *store) sweep() {
 	for _, e := range entries {
 		names[e.Name()] = true
 	}
-	for name := range names {
-		stem := strings.TrimSuffix(name, filepath.Ext(name))
-		orphan := false
-		switch filepath.Ext(name) {
-		case ".pack":
-			orphan = !names[stem+".idx"]
-		case ".idx", markFull, markTip:
-			orphan = !names[stem+".pack"]
+	// What cannot be walked or removed shows when it is used.
+	_ = filepath.WalkDir(s.dir, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() && leftOver(e.Name(), filepath.Dir(path) == folder, names) && os.Remove(path) == nil {
+			s.cleared = append(s.cleared, path)
 		}
-		if orphan || strings.HasPrefix(name, "tmp_") {
-			_ = os.Remove(filepath.Join(folder, name))
-		}
+		return nil
+	})
+}
+
+// leftOver tells whether a file of the store is no more than the rest of
+// something that was not finished, by gitopsd or by git.
+func leftOver(name string, inPacks bool, packs map[string]bool) bool {
+	if strings.HasSuffix(name, ".lock") || strings.HasPrefix(name, "tmp_") || name == "packed-refs.new" {
+		return true
 	}
-	for _, name := range []string{"packed-refs.lock", "shallow.lock", "HEAD.lock", "config.lock", "index.lock"} {
-		_ = os.Remove(filepath.Join(s.dir, name))
+	stem := strings.TrimSuffix(name, filepath.Ext(name))
+	switch filepath.Ext(name) {
+	case ".pack":
+		return inPacks && !packs[stem+".idx"]
+	case ".idx", markFull, markTip:
+		return inPacks && !packs[stem+".pack"]
 	}
+	return false
 }
 
 // load reads the refs and looks whether their commits and root trees are there.
