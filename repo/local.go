@@ -25,7 +25,7 @@ func openLocal(path string) (localDir, error) {
 		if errors.Is(err, fs.ErrPermission) {
 			return localDir{}, fail(kindAuth, "%w", err).hint("check who may read that folder")
 		}
-		return localDir{}, fail(kindNotFound, "%w", err).hint("check the path; `git init --bare` or `gitopsd init` make a repository")
+		return localDir{}, fail(kindNotFound, "%w", err).hint("check the path; `git init --bare` makes a repository")
 	}
 	if !fi.IsDir() {
 		return localDir{}, fail(kindNotFound, "%s is no folder", path)
@@ -41,7 +41,7 @@ func openLocal(path string) (localDir, error) {
 		dir = commonDir(dir)
 		if !looksLikeRepo(dir) {
 			return localDir{}, fail(kindNotFound, "%s is no git repository", path).
-				hint("`git init --bare` or `gitopsd init` make one")
+				hint("`git init --bare` makes one")
 		}
 	}
 	return checkConfig(localDir{dir: dir, bare: true})

@@ -26,7 +26,9 @@ needs neither root nor network nor git; everything is in one temporary folder.`,
 			look := a.look()
 			width, height, terminal := terminalSize(a.out)
 			config.Out, config.Err = a.out, a.err
-			config.Terminal, config.Color, config.Width, config.Height = terminal, look.Color, width, height
+			// A dumb terminal cannot move its cursor, so it gets plain lines.
+			config.Terminal, config.Color = terminal && a.env["TERM"] != "dumb", look.Color
+			config.Width, config.Height = width, height
 			exe, err := os.Executable()
 			if err != nil {
 				return err

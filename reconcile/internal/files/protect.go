@@ -3,8 +3,6 @@ package files
 import (
 	"path/filepath"
 	"strings"
-
-	"golang.org/x/sys/unix"
 )
 
 // protectedTrees are never touched, whatever a spec says.
@@ -79,9 +77,5 @@ func (c *Controller) imageBased() bool {
 	if err != nil {
 		return false
 	}
-	var st unix.Statfs_t
-	if unix.Statfs(filepath.Clean(host), &st) != nil {
-		return false
-	}
-	return st.Flags&unix.ST_RDONLY != 0
+	return mountedReadOnly(filepath.Clean(host))
 }
