@@ -36,7 +36,7 @@ func (d *Daemon) readClock() reading {
 	r := reading{wall: stamp(d.cfg.Now())}
 	up, boot, err := d.cfg.Uptime()
 	if err != nil {
-		if d.once("uptime", err.Error()) {
+		if d.news("uptime", err.Error()) {
 			d.log.Warn("the clock is guarded by recorded times only", keyError, err.Error())
 		}
 		return r

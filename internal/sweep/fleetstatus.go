@@ -86,6 +86,7 @@ func (p *pass) rollouts() []schema.RolloutStatus {
 	out := make([]schema.RolloutStatus, len(p.fleet.fleet.Policies))
 	index := map[string]int{}
 	queue := map[string][]queued{}
+	beyond := make([]int, len(out)) // devices that are newer than the target: nothing is to be done there
 	for i, policy := range p.fleet.fleet.Policies {
 		name := policy.Metadata.Name
 		index[name] = i
@@ -120,6 +121,8 @@ func (p *pass) rollouts() []schema.RolloutStatus {
 		switch v.Code {
 		case planner.Current:
 			r.Done++
+		case planner.Newer:
+			beyond[at]++
 		case planner.Queued, planner.FleetGuard:
 			queue[r.Policy] = append(queue[r.Policy], queued{v.Device.ID, v.Position})
 			if v.Code == planner.FleetGuard || r.Limit == "" {
@@ -143,7 +146,7 @@ func (p *pass) rollouts() []schema.RolloutStatus {
 	for i, s := range p.final.Policies {
 		if i < len(out) && s.Policy == out[i].Policy {
 			out[i].Version = s.Target
-			out[i].State = p.stateOf(p.fleet.fleet.Policies[i], s, &out[i])
+			out[i].State = p.stateOf(p.fleet.fleet.Policies[i], s, &out[i], out[i].Done+beyond[i])
 		}
 	}
 	return out
@@ -179,7 +182,10 @@ func (p *pass) inFlight(out []schema.RolloutStatus, index map[string]int) {
 	}
 }
 
-func (p *pass) stateOf(policy *schema.Policy, s planner.Summary, r *schema.RolloutStatus) string {
+// stateOf is a rollout in one word; there is the number of its devices that
+// are where they should be. One that nobody has done is not done, whatever
+// keeps them: held, away, or no devices at all.
+func (p *pass) stateOf(policy *schema.Policy, s planner.Summary, r *schema.RolloutStatus, there int) string {
 	_, paused := p.restrict.Paused[s.Policy]
 	switch {
 	case !policy.Spec.Enabled || p.restrict.Disabled[s.Policy]:
@@ -190,7 +196,7 @@ func (p *pass) stateOf(policy *schema.Policy, s planner.Summary, r *schema.Rollo
 		return stateHalted
 	case len(r.InFlight) > 0 || len(r.Next) > 0:
 		return stateRolling
-	case r.Waiting > 0 || r.Attention > 0:
+	case r.Total == 0 || there < r.Total:
 		return stateWaiting
 	}
 	return stateDone

@@ -88,7 +88,7 @@ func (p *pass) guard(ctx context.Context) error {
 		return fmt.Errorf("ask whether %s is an ancestor of %s: %w", short(swept), short(p.head), err)
 	}
 	if forward {
-		p.d.once("stale", "")
+		p.d.news("stale", "")
 		return nil
 	}
 	behind, err := r.IsAncestor(ctx, p.head, swept)
@@ -100,7 +100,7 @@ func (p *pass) guard(ctx context.Context) error {
 		p.d.log.InfoContext(ctx, "the rewritten source branch is accepted", keyOld, swept, keyCommit, p.head)
 	case behind:
 		p.stale = true
-		if p.d.once("stale", p.head) {
+		if p.d.news("stale", p.head) {
 			p.d.log.WarnContext(ctx, "the source branch is behind what was swept; a server that lags, or a branch that was set back (then: --accept-rewrite)",
 				keyCommit, p.head, keyOld, swept)
 		}

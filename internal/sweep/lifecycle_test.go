@@ -341,3 +341,51 @@ func TestAttemptsAreBounded(t *testing.T) {
 		t.Errorf("the last number is %d", d.lastNumber())
 	}
 }
+
+func TestRefOfRetiredDeviceGoesInTheEnd(t *testing.T) {
+	w, d := done(t, 4)
+	w.remove("gw-02")
+	ref := schema.DefaultDeviceRefs + "gw-02"
+	left := false
+	w.repo.refuse = func(r string) string {
+		if r == ref && left {
+			return "no deletions"
+		}
+		return ""
+	}
+	for range 5 {
+		w.pass(time.Minute)
+		w.devices["gw-02"].poll()
+		left = w.status().Devices["gw-02"].Assignment.Removed
+		if _, err := d.Once(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if w.status().Devices["gw-02"] == nil {
+			break
+		}
+	}
+	w.repo.refuse = nil
+	if w.status().Retired["gw-02"] == nil || w.repo.ref(ref) == "" {
+		t.Fatal("the device was not retired with its ref left behind")
+	}
+	w.sweep(w.daemon())
+	if w.repo.ref(ref) != "" {
+		t.Fatal("the repair left the ref of a retired device")
+	}
+}
+
+func TestOneLine(t *testing.T) {
+	for in, want := range map[string]string{
+		"a\nGitopsd-Accept-Deletions: 9": "a Gitopsd-Accept-Deletions: 9",
+		"\x1b[31mred\x00":                "?[31mred?",
+		" a\t b ":                        "a b",
+		"gr\u00fcn \xff":                 "gr\u00fcn ?",
+	} {
+		if got := oneLine(in); got != want {
+			t.Errorf("%q became %q, want %q", in, got, want)
+		}
+	}
+	if got := oneLine(strings.Repeat("ä", 1000)); len(got) > 510 {
+		t.Errorf("%d bytes are left of a long one", len(got))
+	}
+}

@@ -19,8 +19,8 @@ const (
 	keyInterval = "next"
 )
 
-// once says whether text is news about a subject; "" clears it.
-func (d *Daemon) once(subject, text string) bool {
+// news says whether text is news about a subject; "" clears it.
+func (d *Daemon) news(subject, text string) bool {
 	if d.said[subject] == text {
 		return false
 	}

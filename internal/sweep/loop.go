@@ -34,12 +34,12 @@ func (d *Daemon) Run(ctx context.Context) error {
 		wait := d.cfg.Interval
 		if err != nil {
 			wait = retry.NextBackOff()
-			if d.once("pass", err.Error()) {
+			if d.news("pass", err.Error()) {
 				d.log.ErrorContext(ctx, "the sweep could not be done: "+err.Error(), keyInterval, wait.Round(time.Second).String())
 			}
 		} else {
 			retry.Reset()
-			if d.once("pass", "") {
+			if d.news("pass", "") {
 				d.log.InfoContext(ctx, "the sweep works again")
 			}
 		}

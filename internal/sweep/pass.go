@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gitopsd/gitopsd/planner"
@@ -26,9 +27,9 @@ type pass struct {
 	stale  bool // head is older than what was swept: a replica that lags
 
 	// repair
-	confirmed map[string]bool // devices whose delivery is known to be as it should, before the reports were read
-	relist    bool            // the listing of the reports may be older than a confirmed delivery
-	delivery  map[string]string
+	confirmed map[string]bool   // devices whose delivery is known to be as it should, before the reports were read
+	relist    bool              // the listing of the reports may be older than a confirmed delivery
+	delivery  map[string]string // device → value of its ref, of those that were looked at
 
 	// reports
 	facts map[string]Facts
@@ -153,23 +154,16 @@ func (p *pass) sayStops(ctx context.Context) {
 	var reasons []string
 	for _, s := range p.stops {
 		reasons = append(reasons, s.reason)
-		if p.d.once("stop "+s.reason, s.message) {
+		if p.d.news("stop "+s.reason, s.message) {
 			p.d.log.WarnContext(ctx, "stopped: "+s.message, keyReason, s.reason, keyRemedy, s.remedy)
 		}
 	}
 	for subject := range maps.Clone(p.d.said) {
-		if reason, ok := cutPrefix(subject, "stop "); ok && !slices.Contains(reasons, reason) {
-			p.d.once(subject, "")
+		if reason, ok := strings.CutPrefix(subject, "stop "); ok && !slices.Contains(reasons, reason) {
+			p.d.news(subject, "")
 			p.d.log.InfoContext(ctx, "no longer stopped", keyReason, reason)
 		}
 	}
-}
-
-func cutPrefix(s, prefix string) (string, bool) {
-	if len(s) < len(prefix) || s[:len(prefix)] != prefix {
-		return s, false
-	}
-	return s[len(prefix):], true
 }
 
 // asStop turns what a status branch can be wrong with into a stop.

@@ -56,7 +56,7 @@ func (p *pass) scene() Scene {
 
 // pickups are the restarted pickup clocks. An attempt whose delivery a server
 // refuses is not late: its device cannot see it.
-func (p *pass) pickups() map[string]pickupState {
+func (p *pass) pickups() map[string]Pickup {
 	all := p.d.state.watch.Pickup
 	for ref := range p.d.refused {
 		id := ref[len(p.d.cfg.DeviceRefs):]

@@ -228,7 +228,7 @@ func (p *pass) rewrite(ctx context.Context, wrong []string, values map[string]st
 			moves[ref] = [2]string{values[id], want}
 		case p.status.Retired[id] != nil:
 			moves[ref] = [2]string{values[id], ""}
-		case d.once("foreign "+id, values[id]):
+		case d.news("foreign "+id, values[id]):
 			d.log.WarnContext(ctx, "there is a delivery for a device that the status branch does not know; it is left alone", keyRef, ref)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/gitopsd/gitopsd/schema"
 )
@@ -83,7 +85,7 @@ func (p *pass) forgetReports(refs map[string]string) {
 		if v.tip, v.problem = "", ""; p.status.Devices[id] == nil {
 			delete(d.reports, id)
 			delete(d.state.seen, id)
-			d.once("report "+id, "")
+			d.news("report "+id, "")
 		}
 	}
 }
@@ -106,7 +108,7 @@ func (p *pass) takeReport(ctx context.Context, id, tip string, files map[string]
 	if problem == "" {
 		v.report = report
 	}
-	if d.once("report "+id, problem) && problem != "" {
+	if d.news("report "+id, problem) && problem != "" {
 		d.log.WarnContext(ctx, "a report is refused", keyDevice, id, keyReason, problem)
 	}
 }
@@ -190,9 +192,16 @@ func (p *pass) factsOf(id string) Facts {
 	return f
 }
 
-// oneLine keeps a device's words from breaking a document's line.
+// oneLine keeps the words of devices and people from breaking a document's
+// line, or the terminal of whoever reads it.
 func oneLine(s string) string {
 	const most = 500 // a status file is read by people
+	s = strings.Map(func(r rune) rune {
+		if r == utf8.RuneError || !unicode.IsPrint(r) && !unicode.IsSpace(r) {
+			return '?'
+		}
+		return r
+	}, s)
 	s = strings.Join(strings.Fields(s), " ")
 	if len(s) > most {
 		s = strings.ToValidUTF8(s[:most], "") + "…"

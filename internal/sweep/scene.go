@@ -31,8 +31,8 @@ type Scene struct {
 	NoTimeouts bool
 	Restrict   Restrictions
 
-	Delivered map[string]bool        // devices whose delivery is known to be as it should
-	Pickup    map[string]pickupState // devices whose pickup clock was restarted
+	Delivered map[string]bool   // devices whose delivery is known to be as it should
+	Pickup    map[string]Pickup // devices whose pickup clock was restarted
 }
 
 // Facts is what a daemon has heard from a device.

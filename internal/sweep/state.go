@@ -44,10 +44,11 @@ type watchState struct {
 	Clock clockState    `json:"clock"`
 	// Pickup holds, by device, from when the pickup clock of an attempt runs,
 	// where this daemon had to write the delivery again.
-	Pickup map[string]pickupState `json:"pickup,omitempty"`
+	Pickup map[string]Pickup `json:"pickup,omitempty"`
 }
 
-type pickupState struct {
+// Pickup is when the pickup clock of one attempt was restarted.
+type Pickup struct {
 	Attempt int64     `json:"attempt"`
 	From    time.Time `json:"from"`
 }
@@ -160,7 +161,7 @@ func (d *Daemon) restartPickup(rec *Record, now time.Time) {
 		return
 	}
 	if d.state.watch.Pickup == nil {
-		d.state.watch.Pickup = map[string]pickupState{}
+		d.state.watch.Pickup = map[string]Pickup{}
 	}
-	d.state.watch.Pickup[rec.ID] = pickupState{Attempt: a.Attempt, From: now}
+	d.state.watch.Pickup[rec.ID] = Pickup{Attempt: a.Attempt, From: now}
 }

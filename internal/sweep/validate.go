@@ -92,7 +92,7 @@ func (p *pass) useSwept(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return err
 		}
-		if p.d.once("swept", swept) {
+		if p.d.news("swept", swept) {
 			p.d.log.WarnContext(ctx, "the fleet swept last cannot be read any more; nothing is decided until the stop is resolved",
 				keyCommit, swept, keyError, err.Error())
 		}
