@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,53 +16,76 @@ import (
 	"github.com/gitopsd/gitopsd/schema"
 )
 
+// safeBuffer is for logs that are read while they are written.
+type safeBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *safeBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+// take gives what was written since the last time.
+func (s *safeBuffer) take() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer s.b.Reset()
+	return s.b.String()
+}
+
 func TestRunSweepsUntilItsContextEnds(t *testing.T) {
 	withFakeTime(t, func(t *testing.T) {
 		w := newWorld(t, 2)
 		w.state = ""
-		start := time.Now()
+		var passes atomic.Int64
+		var broken atomic.Bool
 		remote := w.remote()
-		var at []time.Duration
 		remote.onCall = func(_ int, op string) {
 			if op == "refs" {
-				at = append(at, time.Since(start))
+				passes.Add(1)
+			}
+			remote.failAt = 0
+			if broken.Load() {
+				remote.failAt = remote.calls
 			}
 		}
 		wake := make(chan struct{})
-		var logs bytes.Buffer
+		logs := &safeBuffer{}
 		d := w.daemon(func(c *Config) {
 			c.Remote, c.Wake = remote, wake
-			c.Logger = slog.New(slog.NewTextHandler(&logs, nil))
+			c.Logger = slog.New(slog.NewTextHandler(logs, nil))
 		})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- d.Run(ctx) }()
 		time.Sleep(2*time.Minute + time.Second)
-		if len(at) != 3 {
-			t.Fatalf("in two minutes it looked at %v", at)
+		if n := passes.Load(); n != 3 {
+			t.Fatalf("in two minutes it looked %d times", n)
 		}
 		wake <- struct{}{}
 		synctest.Wait()
-		if len(at) != 4 {
-			t.Fatalf("a wake-up did not bring a sweep: %v", at)
+		if n := passes.Load(); n != 4 {
+			t.Fatalf("a wake-up did not bring a sweep: %d", n)
 		}
 
 		// A broken remote is tried again with growing waits, and said once.
-		remote.onCall = func(int, string) { remote.failAt = remote.calls }
-		logs.Reset()
-		before := remote.calls
+		broken.Store(true)
+		logs.take()
+		before := passes.Load()
 		time.Sleep(30 * time.Minute)
-		tries := remote.calls - before
-		if tries < 5 || tries > 40 {
+		if tries := passes.Load() - before; tries < 5 || tries > 40 {
 			t.Errorf("%d tries in half an hour of errors", tries)
 		}
-		if n := strings.Count(logs.String(), "could not be done"); n != 1 {
-			t.Errorf("one error was said %d times:\n%s", n, logs.String())
+		if said := logs.take(); strings.Count(said, "could not be done") != 1 {
+			t.Errorf("one error was not said once:\n%s", said)
 		}
-		remote.onCall, remote.failAt = nil, 0
+		broken.Store(false)
 		time.Sleep(10 * time.Minute)
-		if !strings.Contains(logs.String(), "works again") {
-			t.Errorf("the end of the trouble is not said:\n%s", logs.String())
+		if said := logs.take(); !strings.Contains(said, "works again") {
+			t.Errorf("the end of the trouble is not said:\n%s", said)
 		}
 		cancel()
 		if err := <-ended; err != nil {

@@ -266,9 +266,7 @@ func interleave(t *testing.T, seed uint64) {
 				}
 			}
 		}
-		limit := 0
-		fmt.Sscan(w.policy["maxInFlight"], &limit)
-		if len(started) > limit {
+		if limit := w.slots(); len(started) > limit {
 			t.Fatalf("I6: seed %d: %d devices started the bad release, want at most %d", seed, len(started), limit)
 		}
 	}

@@ -21,7 +21,7 @@ func Source(ctx context.Context, r Remote, commit string) schema.Source {
 }
 
 type commitSource struct {
-	ctx    context.Context //nolint:containedctx // see Source
+	ctx    context.Context // see Source
 	remote Remote
 	commit string
 }

@@ -48,8 +48,10 @@ func (d *Daemon) watch(ctx context.Context) (changes <-chan struct{}, stopped <-
 	out := make(chan struct{}, 1)
 	go func() {
 		defer close(done)
-		defer w.Close()
 		rw.run(ctx, out)
+		if err := w.Close(); err != nil {
+			d.log.Debug("the watch of the repository did not end cleanly", keyError, err.Error())
+		}
 	}()
 	return out, done, nil
 }
@@ -81,7 +83,7 @@ func (w *refWatcher) start() error {
 func (w *refWatcher) addFolders(root string) error {
 	return filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
-			return nil //nolint:nilerr // it went while we looked
+			return nil // it went while we looked
 		}
 		if !entry.IsDir() {
 			return nil

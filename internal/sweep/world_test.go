@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -262,8 +263,7 @@ func (w *world) describe() string {
 // is open or lost).
 func (w *world) checkStatus() {
 	w.t.Helper()
-	limit := 1
-	fmt.Sscan(w.policy["maxInFlight"], &limit)
+	limit := w.slots()
 	st := w.status()
 	taken, acting := 0, 0
 	for id, rec := range st.Devices {
@@ -301,4 +301,13 @@ func (w *world) checkStatus() {
 	if acting > limit {
 		w.t.Fatalf("I2: %d devices act, maxInFlight is %d\n%s", acting, limit, w.describe())
 	}
+}
+
+// slots is the policy's maxInFlight.
+func (w *world) slots() int {
+	n, err := strconv.Atoi(w.policy["maxInFlight"])
+	if err != nil {
+		return 1
+	}
+	return n
 }
