@@ -222,6 +222,7 @@ func TestOfflineAndBack(t *testing.T) {
 	other := w.daemon(func(c *Config) { c.State = "" })
 	for range 3 {
 		w.sweep(other)
+		other.state.seen["gw-01"].At = w.now
 		w.sweep(d)
 	}
 	if w.commits() != before {

@@ -196,6 +196,9 @@ func (p *pass) factsOf(id string) Facts {
 // line, or the terminal of whoever reads it.
 func oneLine(s string) string {
 	const most = 500 // a status file is read by people
+	if len(s) <= most && isPlain(s) {
+		return s
+	}
 	s = strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || !unicode.IsPrint(r) && !unicode.IsSpace(r) {
 			return '?'
@@ -207,4 +210,16 @@ func oneLine(s string) string {
 		s = strings.ToValidUTF8(s[:most], "") + "…"
 	}
 	return s
+}
+
+// isPlain says whether nothing has to be done to a string; most are so, and
+// every device's are looked at in every pass.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		space := s[i] == ' ' && (i == 0 || i == len(s)-1 || s[i-1] == ' ')
+		if s[i] < ' ' || s[i] > '~' || space {
+			return false
+		}
+	}
+	return true
 }
