@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gitopsd/gitopsd/reconcile/internal/failure"
+	"github.com/gitopsd/gitopsd/schema"
 )
 
 // pollJitter moves every poll by up to this part, either way, so that a fleet
@@ -111,6 +112,9 @@ func (a *Agent) pass(ctx context.Context, poll bool) (Result, error) {
 	if !poll && !a.rollbackDue() {
 		return Result{}, nil
 	}
+	if err := a.endLost(); err != nil {
+		return a.stateFailed(err), nil
+	}
 	res, did := a.resume(ctx)
 	att := &a.store.attempts
 	switch {
@@ -126,6 +130,23 @@ func (a *Agent) pass(ctx context.Context, poll bool) (Result, error) {
 		return res, nil
 	}
 	return polled, nil
+}
+
+// endLost ends an attempt that had begun and whose spec is not known any more:
+// it can be neither finished nor tried again, and must not look as if it had
+// never begun.
+func (a *Agent) endLost() error {
+	w := a.store.attempts.Work
+	if a.store.desired != nil || !w.Begun || w.Attempt <= a.store.attempts.highest() || w.Attempt == a.store.current.Attempt {
+		return nil
+	}
+	att := a.store.attempts.clone()
+	att.end(ended{
+		Attempt: w.Attempt, Outcome: schema.OutcomeFailed, Begun: true, Stage: string(StageReconcile),
+		Reason: "the record of what was being applied was lost", Failures: w.Failures, At: a.now(),
+	})
+	a.log.Warn("attempt ended as failed", "attempt", w.Attempt, "because", "the record of what was being applied was lost")
+	return a.store.saveAttempts(att)
 }
 
 // resume goes on with what an earlier start, or an earlier pass that could
