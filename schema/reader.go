@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -91,7 +90,7 @@ func readDocument(data []byte) (doc *document, problems []Problem) {
 	case errors.Is(err, io.EOF):
 		return nil, []Problem{emptyDocument(1)}
 	case err != nil:
-		return nil, []Problem{syntaxProblem(err)}
+		return nil, []Problem{syntaxProblem(err, data, 0)}
 	}
 	r := &reading{doc: &document{root: &root}}
 	if len(root.Content) != 1 || isEmptyNode(root.Content[0]) {
@@ -104,7 +103,7 @@ func readDocument(data []byte) (doc *document, problems []Problem) {
 	switch err := dec.Decode(&second); {
 	case errors.Is(err, io.EOF):
 	case err != nil:
-		r.problems = append(r.problems, syntaxProblem(err))
+		r.problems = append(r.problems, syntaxProblem(err, data, 1))
 	default:
 		r.problems = append(r.problems, Problem{Line: max(second.Line, 1), Column: second.Column, Rule: ruleMultiple, Severity: SeverityError,
 			Message: "a second document begins here; a file holds exactly one",
@@ -126,48 +125,6 @@ func emptyDocument(line int) Problem {
 
 func isEmptyNode(n *yaml.Node) bool {
 	return n.Kind == yaml.ScalarNode && n.Style == 0 && n.Value == "" && n.Anchor == ""
-}
-
-func notUTF8(data []byte) (Problem, bool) {
-	if utf8.Valid(data) {
-		return Problem{}, false
-	}
-	line, column := 1, 1
-	for i := 0; i < len(data); {
-		c, size := utf8.DecodeRune(data[i:])
-		if c == utf8.RuneError && size == 1 {
-			break
-		}
-		if c == '\n' {
-			line, column = line+1, 0
-		}
-		column++
-		i += size
-	}
-	return Problem{Line: line, Column: column, Rule: ruleSyntax, Severity: SeverityError,
-		Message: "this is not UTF-8", Hint: "save the file as UTF-8; binary content belongs into a file named as source, or into contentBase64"}, true
-}
-
-var yamlErrorLine = regexp.MustCompile(`^(?:yaml: )?line (\d+): `)
-
-func syntaxProblem(err error) Problem {
-	p := Problem{Line: 1, Rule: ruleSyntax, Severity: SeverityError}
-	msg := err.Error()
-	var te *yaml.TypeError
-	if errors.As(err, &te) && len(te.Errors) > 0 {
-		msg = te.Errors[0]
-	}
-	if m := yamlErrorLine.FindStringSubmatch(msg); m != nil {
-		if n, err := strconv.Atoi(m[1]); err == nil {
-			p.Line = n
-		}
-		msg = msg[len(m[0]):]
-	}
-	p.Message = oneLine(strings.TrimPrefix(msg, "yaml: "))
-	if strings.Contains(msg, "cannot start any token") {
-		p.Hint = "indent with spaces, and quote values that begin with a special character"
-	}
-	return p
 }
 
 func (r *reading) problem(n *yaml.Node, at *trail, rule, msg, hint string) {

@@ -56,7 +56,7 @@ func TestReaderRefuses(t *testing.T) {
 		{"a tab", head + "spec:\n\tvars: {}\n", `5:0 yaml-syntax`},
 		{"latin-1", head + "spec: {vars: {a: \xe4}}\n", `4:18 yaml-syntax ~ UTF-8`},
 		{"utf-16", "\xff\xfea\x00", `1:1 yaml-syntax ~ UTF-8`},
-		{"a zero byte", head + "spec: {vars: {a: \"\x00\"}}\n", `1:0 yaml-syntax`},
+		{"a zero byte", head + "spec: {vars: {a: \"\x00\"}}\n", `4:19 yaml-syntax ~ escape`},
 		{"a large number", head + "spec: {desired: {onDevice: {retries: 9007199254740993}}}\n", `4:38 yaml-number`},
 		{"an endless number", head + "spec: {desired: {onDevice: {backoff: {factor: 1e999}}}}\n", `4:47 yaml-number`},
 		{"infinity", head + "spec: {desired: {onDevice: {backoff: {factor: .inf}}}}\n", `4:47 yaml-number`},
