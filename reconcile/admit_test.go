@@ -81,6 +81,9 @@ func TestRetryWait(t *testing.T) {
 		{&schema.Backoff{Factor: math.NaN()}, 2, 20 * time.Second},
 		{&schema.Backoff{Factor: -4}, 2, 20 * time.Second},
 		{&schema.Backoff{Base: d(0), Factor: math.Inf(1)}, 9, 10 * time.Minute},
+		{&schema.Backoff{Base: d(time.Hour)}, 1, time.Hour},
+		{&schema.Backoff{Base: d(time.Hour)}, 3, time.Hour},
+		{&schema.Backoff{Base: d(math.MaxInt64)}, 1, longestWait},
 		{&schema.Backoff{Base: d(math.MaxInt64), Cap: d(math.MaxInt64)}, 900, longestWait},
 	} {
 		if got := retryWait(c.b, c.n, 0.5); got != c.want {

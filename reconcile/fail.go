@@ -261,8 +261,10 @@ func retryWait(b *schema.Backoff, n int, jitter float64) time.Duration {
 	if !(factor >= 1) { // not a number, too
 		factor = retryFactor
 	}
-	limit := float64(min(b.Cap.D(retryCap), longestWait))
-	wait := math.Min(float64(b.Base.D(retryBase))*math.Pow(factor, float64(n-1)), limit)
+	base := b.Base.D(retryBase)
+	// Who asks for a long base alone does not mean our own short cap.
+	limit := float64(min(b.Cap.D(max(retryCap, base)), longestWait))
+	wait := math.Min(float64(base)*math.Pow(factor, float64(n-1)), limit)
 	if math.IsNaN(wait) {
 		wait = limit
 	}
