@@ -19,7 +19,7 @@ func (pl *plan) gate(d *device) finding {
 	case p.Paused != "":
 		return no(Paused, because("policy "+word(p.Name)+" is paused", p.Paused))
 	case p.halted() && !d.Pinned && !pl.mayRetry(d, p):
-		v := no(Halted, "too many devices failed or refused "+word(p.target)+"; until that changes or they are forgotten")
+		v := no(Halted, fmt.Sprintf("more devices failed or refused %s than policy %s allows; until that changes or they are forgotten", word(p.target), word(p.Name)))
 		v.detail = p.haltText
 		return v
 	}

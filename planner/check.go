@@ -15,7 +15,7 @@ func (pl *plan) check(d *device) finding {
 	case d.bad != "":
 		return no(BadInput, d.bad)
 	case d.Duplicate:
-		return no(Duplicate, "two installations report under this name: give one of them its own")
+		return no(Duplicate, duplicateReason)
 	case d.open() != nil:
 		return pl.inFlight(d, d.open())
 	case d.Upgrading:
@@ -58,6 +58,10 @@ func (pl *plan) check(d *device) finding {
 	return finding{}
 }
 
+// duplicateReason says how it ends, because nobody sees that it would.
+const duplicateReason = "two installations take turns under this name: give one of them its own; " +
+	"it ends once only one has reported for an hour, or for three of its heartbeats if that is longer"
+
 // checkVersion says whether going to the target is an upgrade at all.
 func (pl *plan) checkVersion(d *device) finding {
 	target := word(d.target.Version)
@@ -98,8 +102,8 @@ func (pl *plan) checkHistory(d *device) finding {
 		return no(CodeFailed, fmt.Sprintf("%s %s at %s; tried again when its content changes or forgetFailuresBefore is set", how, target, at(h.lastFailure.EndedAt)))
 	case h.refusal != nil:
 		return no(CodeRefused, fmt.Sprintf("refused %s at %s; tried again when its content changes or forgetFailuresBefore is set", target, at(h.refusal.EndedAt)))
-	case h.retryAt.After(pl.Now):
-		v := no(CodeBackoff, "tried again after "+at(h.retryAt))
+	case !pl.reached(h.retryAt):
+		v := no(CodeBackoff, because("will be tried again after "+at(h.retryAt), h.cause))
 		v.notBefore = h.retryAt
 		return v
 	}

@@ -89,6 +89,9 @@ func (pl *plan) markIf(d *device, p *policy, concerns func(*Attempt) bool, forge
 		if a.Outcome == "" || !concerns(a) || a.EndedAt.Before(forget) {
 			continue
 		}
+		if a.Outcome == Lost && d.Duplicate {
+			continue // two machines take each other's name away; that says nothing of the release
+		}
 		switch a.Outcome {
 		case OK:
 			failed, refused = false, false
@@ -127,7 +130,7 @@ func (pl *plan) forget(d *device) time.Time { return pl.forgetBy(pl.rules(d), d)
 func (pl *plan) forgetBy(p *policy, d *device) time.Time {
 	var t time.Time
 	for _, f := range []time.Time{p.ForgetBefore, d.ForgetBefore} {
-		if !f.After(pl.Now) && f.After(t) {
+		if pl.reached(f) && f.After(t) {
 			t = f
 		}
 	}
@@ -140,6 +143,7 @@ type history struct {
 	lastFailure *Attempt
 	refusal     *Attempt
 	retryAt     time.Time // zero = at once
+	cause       string    // what it waits after
 }
 
 // tries looks at the attempts of this installation at the present target.
@@ -171,10 +175,21 @@ func (pl *plan) tries(d *device, p *policy) history {
 			continue
 		}
 		if t := a.EndedAt.Add(wait); t.After(h.retryAt) {
-			h.retryAt = t
+			h.retryAt, h.cause = t, a.cause()
 		}
 	}
 	return h
+}
+
+// cause says in a few words what became of an attempt.
+func (a *Attempt) cause() string {
+	switch {
+	case a.Outcome == Deferred:
+		return because("recalled", a.Because)
+	case a.Because == "":
+		return string(a.Outcome)
+	}
+	return a.Because
 }
 
 // mayRetry says whether a device passes a halt: it counts among those who

@@ -12,10 +12,23 @@ func (pl *plan) passed(d *device, from time.Time, limit time.Duration) bool {
 	if pl.NoTimeouts {
 		return false
 	}
+	over := pl.reached(from.Add(limit))
 	if d.LastSeen.Sub(from) < limit && pl.Watching.After(from) {
-		from = pl.Watching
+		over = pl.reached(pl.Watching.Add(limit))
 	}
-	return pl.Now.Sub(from) >= limit
+	return over
+}
+
+// reached says whether a time has come. All that a plan asks of the clock it
+// asks here, so that it knows when it would be answered otherwise.
+func (pl *plan) reached(t time.Time) bool {
+	if !pl.Now.Before(t) {
+		return true
+	}
+	if pl.next.IsZero() || t.Before(pl.next) {
+		pl.next = t
+	}
+	return false
 }
 
 // speaksOf says whether the last report is of this attempt.

@@ -132,9 +132,12 @@ func (pl *plan) decide(d *device, i int, dec Decision) {
 	case dec.OnTarget:
 		a.OnTargetAt = pl.Now
 	case dec.Recall != "":
-		a.Recalled = dec.Recall
+		a.Recalled, a.Because = dec.Recall, dec.Because
 	case dec.End != "":
 		a.Outcome, a.EndedAt = dec.End, pl.Now
+		if a.Recalled == "" || (dec.End != Deferred && dec.End != Unreached) {
+			a.Because = dec.Because
+		}
 	}
 }
 

@@ -37,6 +37,7 @@ type plan struct {
 	byName   map[string]*policy
 	none     *policy // the defaults, for devices and attempts whose policy is gone
 	devices  []*device
+	next     time.Time // see [Result.NextChange]
 }
 
 // device is a [Device] with what this plan found out about it.
@@ -48,7 +49,6 @@ type device struct {
 	attempts []Attempt // with the decisions of this plan applied
 	decided  map[int64]Decision
 	current  bool // on its target
-	silence  time.Duration
 	offline  bool
 	absent   bool
 	verdict  finding
@@ -180,11 +180,11 @@ func (pl *plan) findCurrent() {
 // cannot be trusted only what is recorded counts.
 func (pl *plan) listen(d *device) {
 	rules := pl.rules(d)
-	if !d.LastSeen.IsZero() && !pl.NoTimeouts {
-		d.silence = max(0, pl.Now.Sub(d.LastSeen)) // ahead of us counts as now
+	silent := func(limit time.Duration) bool {
+		return !d.LastSeen.IsZero() && !pl.NoTimeouts && pl.reached(d.LastSeen.Add(sum(limit, 1)))
 	}
-	d.offline = !d.Online || d.silence > rules.offlineAfter(d.Heartbeat)
-	d.absent = !d.Seen || d.offline && d.silence > rules.AbsentAfter
+	d.offline = !d.Online || silent(rules.offlineAfter(d.Heartbeat))
+	d.absent = !d.Seen || d.offline && silent(rules.AbsentAfter)
 }
 
 // rules are the times that a device goes by.
@@ -238,5 +238,6 @@ func (pl *plan) result() Result {
 	for _, p := range pl.policies {
 		r.Policies = append(r.Policies, pl.summary(p))
 	}
+	r.NextChange = pl.next
 	return r
 }

@@ -452,6 +452,59 @@ func shift(in Input, by time.Duration) Input {
 	return in
 }
 
+// A plan that decides nothing says until when it holds; a daemon that hears
+// nothing new need not plan again before that.
+func TestNothingChangesBeforeNextChange(t *testing.T) {
+	held := 0
+	check(t, func(t *rapid.T, in Input, r Result) {
+		if len(r.Decisions) > 0 {
+			return
+		}
+		held++
+		moving := map[int]bool{} // heard from at any time that is asked about
+		for i := range in.Devices {
+			moving[i] = rapid.IntRange(0, 4).Draw(t, "heard now") == 0
+		}
+		at := func(now time.Time) Result {
+			later := in
+			later.Now = now
+			later.Devices = slices.Clone(in.Devices)
+			for i := range later.Devices {
+				if moving[i] {
+					later.Devices[i].LastSeen = now
+				}
+			}
+			r := Plan(later)
+			for i := range r.Verdicts {
+				r.Verdicts[i].Device = Device{}
+			}
+			return r
+		}
+		first := at(in.Now)
+		if len(first.Decisions) > 0 {
+			return
+		}
+		until := first.NextChange
+		if until.IsZero() {
+			until = in.Now.Add(10 * 365 * 24 * time.Hour)
+		}
+		if !until.After(in.Now) {
+			t.Fatalf("changes at %s, which is not after %s", until, in.Now)
+		}
+		now := in.Now.Add(time.Duration(rapid.Int64Range(0, int64(until.Sub(in.Now))-1).Draw(t, "later")))
+		for _, now := range []time.Time{now, until.Add(-1)} {
+			again := at(now)
+			again.NextChange, first.NextChange = time.Time{}, time.Time{}
+			if a, b := encode(t, first), encode(t, again); a != b {
+				t.Fatalf("the plan holds until %s, but at %s it is another one\n%s\n%s", until, now, a, b)
+			}
+		}
+	})
+	if held < 10 {
+		t.Fatalf("only %d plans decided nothing", held)
+	}
+}
+
 func TestProperty13_ReplanningKeepsTheLimits(t *testing.T) {
 	check(t, func(t *rapid.T, in Input, r Result) {
 		for range 4 {

@@ -162,6 +162,8 @@ type Attempt struct {
 	OnTargetAt time.Time `json:"on_target_at,omitzero"`
 	EndedAt    time.Time `json:"ended_at,omitzero"`
 	Outcome    Outcome   `json:"outcome,omitempty"`
+	// Because is why it ended so, or was recalled, in the words on record.
+	Because string `json:"because,omitempty"`
 	// Recalled is the outcome that the attempt gets if it turns out not to
 	// have started; "" = it is not being recalled.
 	Recalled Outcome `json:"recalled,omitempty"`
@@ -224,4 +226,8 @@ type Result struct {
 	Verdicts  []Verdict
 	Decisions []Decision
 	Policies  []Summary
+	// NextChange is the earliest time at which the same input with a later
+	// Now may be judged otherwise; until then it gives the same plan. Zero is
+	// never. It is told where nothing is decided and nobody is upgraded, too.
+	NextChange time.Time
 }
