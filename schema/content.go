@@ -74,16 +74,6 @@ func (c *content) desired() map[string]any {
 	return nil
 }
 
-func (c *content) vars() map[string]string {
-	switch {
-	case c.overlay != nil:
-		return c.overlay.Spec.Vars
-	case c.device != nil:
-		return c.device.Spec.Vars
-	}
-	return nil
-}
-
 func (c *content) metadata() *Metadata {
 	switch {
 	case c.policy != nil:

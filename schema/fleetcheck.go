@@ -56,6 +56,7 @@ func (p *pass) checkPolicies() {
 				p.warnAt(f, "/spec/selector", ruleNoDevice, "the policy selects no device", "")
 			}
 			p.checkTarget(f, uses[f])
+			p.checkRollback(f)
 			p.checkLimits(f, uses[f].count)
 		}
 	}
@@ -78,6 +79,23 @@ func (p *pass) checkTarget(f *file, use *policyUse) {
 		p.find(f, finding{pointer: "/spec/targetVersion", rule: ruleLine, msg: fmt.Sprintf("there is no folder releases/%s/ with releases", clip(line)), hint: p.lineHint(line)})
 	case known[target] == nil:
 		p.find(f, finding{pointer: "/spec/targetVersion", rule: ruleTarget, msg: fmt.Sprintf("there is no release %s in releases/%s/", target, line), hint: releaseHint(target, p.versions(line))})
+	}
+}
+
+// checkRollback only warns: a release that was deleted may still be what
+// devices run.
+func (p *pass) checkRollback(f *file) {
+	pol := f.policy()
+	line := releaseLine(pol)
+	known := p.lines[line]
+	if known == nil {
+		return // reported with the target, or nothing here needs a release
+	}
+	for i, v := range pol.Spec.RollbackFrom {
+		if isVersion(v) && known[v] == nil {
+			p.warnAt(f, fmt.Sprintf("/spec/rollbackFrom/%d", i), ruleRollback,
+				fmt.Sprintf("there is no release %s in releases/%s/", v, clip(line)), releaseHint(v, p.versions(line)))
+		}
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"sort"
 	"strings"
 )
@@ -258,10 +257,10 @@ func (p *pass) checkIDs() {
 // the same, a device that did not change needs no second look.
 func (p *pass) sharedKey() {
 	h := sha256.New()
-	io.WriteString(h, p.loader.OwnVersion)
+	fmt.Fprint(h, p.loader.OwnVersion)
 	for _, group := range [][]*file{p.policies, p.releases, p.overlays} {
 		for _, f := range group {
-			io.WriteString(h, "\x00"+p.key(f))
+			fmt.Fprint(h, "\x00", p.key(f))
 		}
 	}
 	h.Sum(p.shared[:0])

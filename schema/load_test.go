@@ -592,3 +592,53 @@ func TestInlineTemplates(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
+
+// A policy that has problems hides none of those that its devices have.
+func TestTemplateProblemsBesideABrokenPolicy(t *testing.T) {
+	broken := func(old, wrong string) *fakeSource {
+		s := repoOf(smallFleet)
+		for name, edits := range map[string][2]string{
+			"policies/gateways.yaml":  {old, wrong},
+			"files/edge.conf":         {".vars.dns", ".vars.dsn"},
+			"devices/lab/lab-1.yaml":  {"{{ .device.name }}", "{{ .vars.nothing }}"},
+			"overlays/sites/any.yaml": {"", "apiVersion: gitopsd.dev/v1alpha1\nkind: Overlay\nmetadata: {name: any}\nspec: {order: 10, vars: {dns: x}}\n"},
+		} {
+			if edits[0] != "" && !strings.Contains(s.files[name], edits[0]) {
+				t.Fatalf("%s does not hold %q", name, edits[0])
+			}
+			if edits[0] == "" {
+				s = s.with(name, edits[1])
+				continue
+			}
+			s = s.with(name, strings.Replace(s.files[name], edits[0], edits[1], 1))
+		}
+		return s
+	}
+	for _, c := range []struct{ name, old, wrong, rule string }{
+		{"a field", "maxInFlight: 10%", "maxInflight: 10%", ruleUnknownField},
+		{"a value", "maxInFlight: 10%", "maxInFlight: 150%", ruleForm},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := load(t, broken(c.old, c.wrong))
+			got := lines(f.Problems)
+			for _, want := range []string{c.rule, ".vars.nothing has no value (lab-1)", ruleOverlayConflict} {
+				if !strings.Contains(got, want) {
+					t.Errorf("%q is not among\n%s", want, got)
+				}
+			}
+			for _, m := range f.Devices {
+				if m.Rendered != nil || m.NoTarget == "" || m.Version != "" {
+					t.Errorf("%s has a target: %+v", m.ID, m)
+				}
+			}
+		})
+	}
+	t.Run("without the conflict", func(t *testing.T) {
+		s := broken("maxInFlight: 10%", "maxInflight: 10%")
+		delete(s.files, "overlays/sites/any.yaml")
+		got := lines(load(t, s).Problems)
+		if !strings.Contains(got, ".vars.dsn has no value (gw-berlin-01, gw-berlin-02)") {
+			t.Errorf("the template's problem is not among\n%s", got)
+		}
+	})
+}

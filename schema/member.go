@@ -76,7 +76,7 @@ func (p *pass) state(f *file, old *deviceState) error {
 	m := s.member
 	release := p.aim(s)
 	if m.NoTarget != "" {
-		return nil
+		return p.tryRender(s)
 	}
 	s.group = p.groupOf(release, device)
 	if !p.usable(f) || s.group.broken || anyError(s.findings) {
@@ -93,6 +93,38 @@ func (p *pass) state(f *file, old *deviceState) error {
 		return nil
 	}
 	return p.render(s)
+}
+
+// tryRender looks for what would not render once the policy is mended, so that
+// its problems hide none of the templates'. Nothing of it is kept.
+func (p *pass) tryRender(s *deviceState) error {
+	if len(s.policies) != 1 || !s.policies[0].broken || !p.usable(s.file) {
+		return nil
+	}
+	device := s.member.Device
+	version := s.policies[0].content.policy.Spec.TargetVersion
+	if s.member.Pinned {
+		version = device.Spec.Pin
+	}
+	release := p.lines[s.member.Line][version]
+	if release == nil && device.Spec.Release != ReleaseNone {
+		return nil
+	}
+	if device.Spec.Release == ReleaseNone {
+		release = nil
+	}
+	trial := *s
+	member := *s.member
+	trial.member = &member
+	trial.group = p.groupOf(release, device)
+	trial.findings = append(trial.findings, trial.group.conflicts...)
+	if !trial.group.broken && !anyError(trial.findings) {
+		if err := p.render(&trial); err != nil {
+			return err
+		}
+	}
+	s.findings, s.group, s.bytes = trial.findings, trial.group, trial.bytes
+	return nil
 }
 
 func anyError(found []findingKey) bool {

@@ -225,6 +225,8 @@ func describe(p *Problem, keyword string, node map[string]any, value any, at *ya
 		if s, ok := value.(string); ok {
 			if near := nearest(s, allowed); near != "" {
 				p.Hint = fmt.Sprintf("did you mean %s?", near)
+			} else if len(allowed) == 1 {
+				p.Hint = "write " + allowed[0]
 			}
 		}
 	case "minimum", "maximum":
@@ -297,52 +299,4 @@ func wantedTypes(node map[string]any) string {
 		words = append(words, typeWords[t])
 	}
 	return strings.Join(words, " or ")
-}
-
-func typeHint(node map[string]any, value any, at *yaml.Node, name string) string {
-	wantsString := false
-	for _, t := range nodeTypes(node) {
-		wantsString = wantsString || t == "string"
-	}
-	if _, isNumber := number(value); isNumber && name == "mode" {
-		return modeHint(at.Value)
-	}
-	if wantsString && at.Kind == yaml.ScalarNode && at.Value != "" {
-		return "quote it: " + quote(at.Value)
-	}
-	if value == nil {
-		return "give it a value, or leave the field out"
-	}
-	return ""
-}
-
-// modeHint guesses what an unquoted mode was meant to be: 0644 and 644 as it
-// is read by people, 420 as the decimal form that some tools print.
-func modeHint(literal string) string {
-	digits := strings.TrimPrefix(strings.TrimPrefix(literal, "0o"), "0")
-	if n, err := strconv.ParseInt(digits, 8, 32); err == nil && n >= 0o600 && n <= 0o7777 {
-		return fmt.Sprintf("did you mean %q?", fmt.Sprintf("%04o", n))
-	}
-	if n, err := strconv.ParseInt(literal, 10, 32); err == nil && n >= 0o400 && n <= 0o777 && n&0o022 == 0 {
-		return fmt.Sprintf("did you mean %q?", fmt.Sprintf("%04o", n))
-	}
-	return `a mode is a quoted octal string; did you mean "0644"?`
-}
-
-func formHint(node map[string]any, value any, name string) string {
-	if name == "mode" {
-		return `a mode is a quoted octal string such as "0644"`
-	}
-	if _, ok := value.(string); !ok {
-		return ""
-	}
-	examples, _ := node["examples"].([]any)
-	if len(examples) == 0 {
-		return ""
-	}
-	b, err := json.Marshal(examples[0])
-	if err != nil {
-		return ""
-	}
-	return "write it like " + clip(string(b))
 }

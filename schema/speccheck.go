@@ -39,6 +39,7 @@ func valueFindings(spec map[string]any, at string) []finding {
 		}
 	}
 	found = append(found, typedFindings(spec, at)...)
+	found = append(found, splitFindings(spec, at)...)
 	if requires, _ := spec["requires"].(map[string]any); requires != nil {
 		if v, _ := requires["minAgentVersion"].(string); v != "" && !isVersion(v) {
 			found = append(found, finding{pointer: at + "/requires/minAgentVersion", rule: ruleVersion, msg: fmt.Sprintf("%s is no version", quote(v)), hint: versionHint})
