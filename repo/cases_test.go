@@ -11,7 +11,9 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -469,5 +471,81 @@ func TestB15_HostKeyRotated(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s after the file was put right: %v", what, err)
 		}
+	}
+}
+
+// However long the status branch's history is, and whatever lies in it, its
+// tip, a delivery and a report cost what they are.
+func TestB131_HistoryCostsNothing(t *testing.T) {
+	ctx := context.Background()
+	p := overHTTP(t)
+	const commits, devices = 3000, 50
+	var s bytes.Buffer
+	noise := make([]byte, 8<<20)
+	for i := range noise { // nothing that compresses
+		noise[i] = byte(i * i >> 7 * 31 >> 3)
+	}
+	for i := range commits {
+		fmt.Fprintf(&s, "commit %s\ncommitter Op <op@example.com> %d +0000\ndata 6\nstatus\n", status, 1e9+i)
+		fmt.Fprintf(&s, "M 100644 inline devices/site-%d/gw-%02d.yaml\ndata %d\n%s\n", i%7, i%devices, 7, fmt.Sprintf("v%06d", i))
+		switch i {
+		case commits / 2:
+			fmt.Fprintf(&s, "M 100644 inline blob\ndata %d\n%s\n", len(noise), noise)
+		case commits/2 + 1:
+			s.WriteString("D blob\n")
+		}
+	}
+	cmd := exec.Command("git", "fast-import", "--quiet")
+	cmd.Dir, cmd.Stdin, cmd.Env = p.bare, &s, append(os.Environ(), gitserver.Environ()...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("git fast-import: %v\n%s", err, out)
+	}
+	tip := gitserver.Git(t, p.bare, "rev-parse", status)
+	store := t.TempDir()
+	r, d := openAt(t, p, store), openDevice(t, p)
+	o := orphan(t, r, "assignment")
+	if err := moveLead(r, "refs/gitopsd/devices/gw-01", "", o); err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	p.srv.ResetTraffic()
+	if err := r.Fetch(ctx, status, tip, false); err != nil {
+		t.Fatal(err)
+	}
+	if got := len(tree(t, r, tip)); got < devices {
+		t.Fatalf("%d files", got)
+	}
+	if _, in, out := p.srv.Traffic(); in+out > 100_000 {
+		t.Errorf("the tip of %d commits took %d bytes", commits, in+out)
+	}
+	p.srv.ResetTraffic()
+	if _, files, err := d.Read(ctx, "refs/gitopsd/devices/gw-01", "", 1000); err != nil || len(files) != 1 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	if _, in, out := p.srv.Traffic(); in+out > 5_000 {
+		t.Errorf("a delivery took %d bytes", in+out)
+	}
+	next := must[string](t, "commit")(r.Commit(ctx, tip, map[string]string{"devices/site-0/gw-00.yaml": must[string](t, "put")(r.PutBlob(ctx, []byte("v")))}, time.Unix(2e9, 0), "status"))
+	p.srv.ResetTraffic()
+	if err := moveLead(r, status, tip, next); err != nil {
+		t.Fatal(err)
+	}
+	if _, in, out := p.srv.Traffic(); in+out > 5_000 {
+		t.Errorf("one more commit took %d bytes", in+out)
+	}
+	runtime.ReadMemStats(&after)
+	if mb := (after.TotalAlloc - before.TotalAlloc) >> 20; mb > 30 {
+		t.Errorf("%d MB were allocated", mb)
+	}
+	size := int64(0)
+	err := filepath.WalkDir(store, func(_ string, e fs.DirEntry, err error) error {
+		if info, ierr := e.Info(); err == nil && ierr == nil && !e.IsDir() {
+			size += info.Size()
+		}
+		return err
+	})
+	if err != nil || size > 200_000 {
+		t.Errorf("the copy takes %d bytes on disk, %v", size, err)
 	}
 }
