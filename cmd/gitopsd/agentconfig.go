@@ -69,7 +69,7 @@ type agentOptions struct {
 func bindAgent(cmd *cobra.Command) *agentOptions {
 	o := &agentOptions{settings: agentSettings()}
 	o.settings.bind(cmd.Flags())
-	cmd.Flags().StringVar(&o.config, "config", "", "configuration file (default "+defaultAgentConfig+" if it exists)")
+	cmd.Flags().StringVar(&o.config, flagConfig, "", "configuration `file` (default "+defaultAgentConfig+" if it exists)")
 	return o
 }
 
@@ -77,7 +77,7 @@ func (o *agentOptions) resolve(cmd *cobra.Command, env environment) (schema.Agen
 	var doc schema.AgentConfig
 	path := o.config
 	if path == "" {
-		path = env[variable("config")]
+		path = env[variable(flagConfig)]
 	}
 	file, err := readConfig(path, defaultAgentConfig, &doc)
 	if err != nil {

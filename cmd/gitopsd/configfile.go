@@ -10,6 +10,9 @@ import (
 	"github.com/gitopsd/gitopsd/schema"
 )
 
+// flagConfig names the configuration file; it has no place in one.
+const flagConfig = "config"
+
 // Default places of the configuration files, read if they exist.
 const (
 	defaultServeConfig = "/etc/gitopsd/serve.yaml"

@@ -73,7 +73,7 @@ and what it says of itself.`,
 		if format.value == "json" {
 			return writeJSON(a.out, explanation)
 		}
-		return view.WriteExplanation(a.out, explanation, a.look())
+		return view.WriteExplanation(a.out, explanation, options.look(cmd, a))
 	}
 	return cmd
 }

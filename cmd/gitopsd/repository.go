@@ -7,10 +7,14 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/gitopsd/gitopsd/internal/view"
 	"github.com/gitopsd/gitopsd/repo"
 	"github.com/gitopsd/gitopsd/schema"
 )
@@ -98,8 +102,32 @@ func bindReader(cmd *cobra.Command) *readerOptions {
 	}
 	o.settings.list = list
 	o.settings.bind(cmd.Flags())
-	cmd.Flags().StringVar(&o.config, "config", "", "configuration file of gitopsd serve (default "+defaultServeConfig+" if it exists)")
+	cmd.Flags().StringVar(&o.config, flagConfig, "", "configuration `file` of gitopsd serve (default "+defaultServeConfig+" if it exists)")
 	return o
+}
+
+// look is how text should look, with the flags that a suggested command needs
+// to look at the same fleet.
+func (o *readerOptions) look(cmd *cobra.Command, a *app) view.Look {
+	look := a.look()
+	var again []string
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if o.settings.values[f.Name] != nil || f.Name == flagConfig {
+			again = append(again, "--"+f.Name, shellWord(f.Value.String()))
+		}
+	})
+	look.Again = strings.Join(again, " ")
+	return look
+}
+
+// shellWord writes a word so that a shell takes it as it is.
+func shellWord(s string) string {
+	if s != "" && strings.IndexFunc(s, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_./:@+,=%", r)
+	}) < 0 {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // reader is an open repository for commands that only look.

@@ -73,7 +73,7 @@ type serveOptions struct {
 func bindServe(cmd *cobra.Command) *serveOptions {
 	o := &serveOptions{settings: serveSettings()}
 	o.settings.bind(cmd.Flags())
-	cmd.Flags().StringVar(&o.config, "config", "", "configuration file (default "+defaultServeConfig+" if it exists)")
+	cmd.Flags().StringVar(&o.config, flagConfig, "", "configuration `file` (default "+defaultServeConfig+" if it exists)")
 	return o
 }
 
@@ -81,7 +81,7 @@ func (o *serveOptions) resolve(cmd *cobra.Command, env environment) (schema.Serv
 	var doc schema.ServeConfig
 	path := o.config
 	if path == "" {
-		path = env[variable("config")]
+		path = env[variable(flagConfig)]
 	}
 	file, err := readConfig(path, defaultServeConfig, &doc)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -39,11 +40,15 @@ devices need a person, and what the others wait for.`,
 		if status.Commit == "" {
 			return r.noStatus()
 		}
-		fleet := view.NewFleet(r.branch(), statusView(status))
+		documents := statusView(status)
+		if documents.Head, documents.Ahead, err = r.unswept(cmd.Context(), status); err != nil {
+			a.sayln("the head of %s could not be read: %s", r.branch(), clean(err.Error()))
+		}
+		fleet := view.NewFleet(r.branch(), documents)
 		if format.value == "json" {
 			return writeJSON(a.out, fleet)
 		}
-		return view.WriteFleet(a.out, fleet, a.look())
+		return view.WriteFleet(a.out, fleet, options.look(cmd, a))
 	}
 	return cmd
 }
@@ -64,9 +69,36 @@ func (r *reader) noStatus() error {
 
 // statusView is what package view needs of the status branch.
 func statusView(s *sweep.Status) view.Status {
-	v := view.Status{Commit: s.Commit, Fleet: s.Fleet, Marks: s.Marks, Devices: map[string]*schema.DeviceStatus{}}
+	v := view.Status{
+		Commit: s.Commit, Fleet: s.Fleet, Marks: s.Marks,
+		Devices: map[string]*schema.DeviceStatus{}, Holds: map[string]string{},
+	}
 	for _, d := range s.Devices {
 		v.Devices[d.Path] = d.Status
+		if d.Assignment != nil && d.Assignment.Hold != nil {
+			v.Holds[d.Path] = d.Assignment.Hold.Reason
+		}
 	}
 	return v
+}
+
+// unswept is the head of the source branch and how many of its commits no
+// sweep has seen. They are counted where the history is at hand; a remote
+// repository would have to send it.
+func (r *reader) unswept(ctx context.Context, status *sweep.Status) (head string, ahead int, err error) {
+	ref := "refs/heads/" + r.branch()
+	refs, err := r.fleet.Refs(ctx, ref)
+	if err != nil {
+		return "", 0, err
+	}
+	head = refs[ref]
+	if head == "" || status.Fleet == nil || status.Fleet.SourceCommit == "" || head == status.Fleet.SourceCommit || r.fleet.Path() == "" {
+		return head, 0, nil
+	}
+	const enough = 1000 // to say that a daemon has not swept for long
+	err = r.fleet.Log(ctx, head, status.Fleet.SourceCommit, func(string, string, time.Time, string) bool {
+		ahead++
+		return ahead < enough
+	})
+	return head, ahead, err
 }

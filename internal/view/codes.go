@@ -2,6 +2,9 @@ package view
 
 import "github.com/gitopsd/gitopsd/planner"
 
+// fieldTarget is the policy's field that a device's pin takes the place of.
+const fieldTarget = "targetVersion"
+
 // word is what a person can make of a code.
 type word struct {
 	// passed is what a device that came past this check is; "" has nothing to
@@ -19,10 +22,10 @@ var words = map[planner.Code]word{
 	planner.Disabled:       {passed: "enabled", field: "enabled", until: []string{"the policy says enabled: true"}},
 	planner.BadPolicy:      {until: []string{"the policy is repaired: gitopsd validate says where"}},
 	planner.NeverSeen:      {passed: "seen", until: []string{"its agent reports for the first time"}},
-	planner.Current:        {field: "targetVersion", until: []string{"the target changes"}},
-	planner.NoTarget:       {field: "targetVersion", until: []string{"targetVersion names a release that exists"}},
+	planner.Current:        {field: fieldTarget, until: []string{"the target changes"}},
+	planner.NoTarget:       {field: fieldTarget, until: []string{"targetVersion names a release that exists"}},
 	planner.UnknownVersion: {passed: "version", until: []string{"the device reports a semantic version"}},
-	planner.Newer:          {field: "targetVersion", until: []string{"the target is newer than the device, or rollbackFrom names the device's version"}},
+	planner.Newer:          {field: fieldTarget, until: []string{"the target is newer than the device, or rollbackFrom names the device's version"}},
 	planner.ByHand:         {passed: "protocol", field: "minProtocol", until: []string{"its agent is upgraded by hand"}},
 	planner.NeedsAgent:     {passed: "capabilities", until: []string{"its agent offers what the spec needs, or the spec no longer needs it"}},
 	planner.Held:           {passed: "not held", until: []string{"the hold is taken away"}},

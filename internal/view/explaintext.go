@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/gitopsd/gitopsd/planner"
 )
@@ -23,24 +24,35 @@ func WriteExplanation(w io.Writer, e *Explanation, look Look) error {
 	}
 	fmt.Fprintf(&b, "%s  %s: %s\n", head, answer(e, look), Clean(e.Verdict.Code))
 	for i, c := range e.Because {
+		label := pick(i == 0, "because", "")
 		text := Clean(c.Text)
-		if c.File != "" {
-			text += "   " + where(c)
+		if c.File == "" {
+			line(&b, label, text, look)
+			continue
 		}
-		line(&b, pick(i == 0, "because", ""), text, look)
+		// A place that does not fit beside its text gets a line of its own.
+		const apart = "   "
+		place := where(c)
+		if together := text + apart + place; look.Width == 0 || utf8.RuneCountInString(together) <= look.Width-labelWidth {
+			line(&b, label, together, look)
+			continue
+		}
+		line(&b, label, text, look)
+		line(&b, "", place, look)
 	}
 	line(&b, "until", Clean(strings.Join(e.Until, ", or ")), look)
 	line(&b, "passed", Clean(strings.Join(e.Passed, " · ")), look)
-	for i, event := range e.History {
-		if i == toldEvents {
-			line(&b, "", fmt.Sprintf("… %d more: gitopsd explain %s -o json", len(e.History)-toldEvents, Clean(e.Device)), look)
-			break
-		}
-		text := clock(event.Time, time.Time{}) + " " + Clean(event.Text)
+	shown := e.History[:min(len(e.History), toldEvents)]
+	for i, at := range stamps(shown) {
+		event := shown[i]
+		text := at + " " + Clean(event.Text)
 		if event.Commit != "" {
 			text += " (" + Short(event.Commit) + ")"
 		}
 		line(&b, pick(i == 0, "history", ""), text, look)
+	}
+	if more := len(e.History) - len(shown); more > 0 {
+		line(&b, "", fmt.Sprintf("… %d more: %s", more, Clean(look.again("gitopsd explain "+e.Device+" -o json"))), look)
 	}
 	line(&b, "device", deviceLine(e), look)
 	_, err := w.Write(b.Bytes())
@@ -60,11 +72,10 @@ func answer(e *Explanation, look Look) string {
 }
 
 func where(c Cause) string {
-	place := Clean(c.File)
-	if c.Line > 0 {
-		place += fmt.Sprintf(":%d", c.Line)
+	if c.Line == 0 {
+		return Clean(c.File + ": " + c.Setting + ", so its default holds")
 	}
-	return place + " " + Clean(c.Setting)
+	return fmt.Sprintf("%s:%d %s", Clean(c.File), c.Line, Clean(c.Setting))
 }
 
 func pick(first bool, a, b string) string {
@@ -74,14 +85,16 @@ func pick(first bool, a, b string) string {
 	return b
 }
 
+// labelWidth is the column in which the answers begin.
+const labelWidth = 9
+
 // line writes one labelled line, and nothing where there is no text.
 func line(b *bytes.Buffer, label, text string, look Look) {
 	if text == "" {
 		return
 	}
-	const width = 9
-	padded := fmt.Sprintf("%-*s", width, label)
-	fmt.Fprintf(b, "%s%s\n", look.paint(colorHead, padded), look.fit(text, width))
+	padded := fmt.Sprintf("%-*s", labelWidth, label)
+	fmt.Fprintf(b, "%s%s\n", look.paint(colorHead, padded), look.hang(text, labelWidth))
 }
 
 // deviceLine says what the device itself tells.
@@ -90,7 +103,7 @@ func deviceLine(e *Explanation) string {
 	if o := e.Observed; o != nil {
 		parts = append(parts, string(o.Phase))
 		if o.Reason != "" {
-			parts[0] += ": " + firstLine(o.Reason)
+			parts[0] += ": " + said(o.Reason, "")
 		}
 		switch {
 		case o.Online:

@@ -1,9 +1,8 @@
 package view
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
+	"strings"
 	"time"
 
 	"github.com/gitopsd/gitopsd/planner"
@@ -25,6 +24,7 @@ type Explanation struct {
 	History  []Event          `json:"history"` // newest first
 	Attempts []schema.Attempt `json:"attempts"`
 	Observed *schema.Observed `json:"observed,omitempty"`
+	AlsoHeld []Hold           `json:"alsoHeld,omitempty"`
 	Position int              `json:"position"` // in the queue, from 1; 0 = not among the next
 	// Assignment is what the device may act on.
 	Assignment *schema.AssignmentRef `json:"assignment,omitempty"`
@@ -73,18 +73,57 @@ func Explain(q Question) *Explanation {
 		return nil
 	}
 	fleet := NewFleet("", q.Status)
-	dv := device(q.Path, d, fleet.rollout(d.Policy))
+	dv := device(q.Path, d, fleet.rollout(d.Policy), q.holdInGit())
 	e := &Explanation{
 		TypeMeta: schema.TypeMeta{APIVersion: schema.APIVersion, Kind: KindExplanation},
 		Device:   d.Metadata.Name, Path: q.Path, Policy: d.Policy, Version: dv.Version, Target: d.Verdict.Target,
 		Verdict: d.Verdict, Position: dv.Position, Assignment: d.Assignment, Observed: d.Observed, Report: q.Report,
 		Attempts: append([]schema.Attempt{}, d.Attempts...),
-		Until:    append([]string{}, wordOf(d.Verdict.Code).until...),
+		Until:    q.until(d),
 		Passed:   passed(d.Verdict.Code),
 		Because:  causes(q, d, dv, fleet),
 		History:  history(d, q.Changes),
+		AlsoHeld: dv.AlsoHeld,
 	}
 	return e
+}
+
+// holdInGit is the hold that the device's document has now, or had when its
+// assignment was written.
+func (q Question) holdInGit() string {
+	if reason := q.Status.Holds[q.Path]; reason != "" || q.Source == nil {
+		return reason
+	}
+	if setting, line := q.Source(q.Path, fieldHold); line > 0 {
+		return strings.TrimPrefix(setting, fieldHold+": ")
+	}
+	return ""
+}
+
+// Fields of a Device that decide about it instead of its policy.
+const (
+	fieldHold = "hold"
+	fieldPin  = "pin"
+)
+
+// pinned says whether a pin, and not the policy, names the device's target.
+func (q Question) pinned(d *schema.DeviceStatus) bool {
+	if wordOf(d.Verdict.Code).field != fieldTarget {
+		return false
+	}
+	if q.Source != nil {
+		_, line := q.Source(q.Path, fieldPin)
+		return line > 0
+	}
+	n := len(d.Attempts)
+	return n > 0 && d.Attempts[n-1].Pinned && d.Attempts[n-1].Version == d.Verdict.Target
+}
+
+func (q Question) until(d *schema.DeviceStatus) []string {
+	if q.pinned(d) {
+		return []string{"the pin changes"}
+	}
+	return append([]string{}, wordOf(d.Verdict.Code).until...)
 }
 
 // causes names who or what stands in the way, and the setting that decides.
@@ -97,8 +136,8 @@ func causes(q Question, d *schema.DeviceStatus, dv DeviceView, fleet *FleetView)
 				continue
 			}
 			for _, mark := range m.Marks {
-				text := fmt.Sprintf("%s %s %s at %s", mark.Device, mark.Outcome, m.Version, clock(mark.At, fleet.SweptAt))
-				if why := firstLine(mark.Message); why != "" {
+				text := fmt.Sprintf("%s %s at %s", mark.Device, did(mark.Outcome, m.Version), clock(mark.At, fleet.SweptAt))
+				if why := said(mark.Message, mark.Stage); why != "" {
 					text += ": " + why
 				}
 				list = append(list, Cause{Text: text})
@@ -106,11 +145,8 @@ func causes(q Question, d *schema.DeviceStatus, dv DeviceView, fleet *FleetView)
 		}
 	case string(planner.CodeFailed), string(planner.CodeRefused):
 		if f := dv.Failure; f != nil {
-			text := fmt.Sprintf("attempt %d of %s %s at %s", f.Attempt, f.Version, f.Outcome, clock(f.At, fleet.SweptAt))
-			if f.Stage != "" {
-				text += " in " + f.Stage
-			}
-			if why := firstLine(f.Message); why != "" {
+			text := fmt.Sprintf("attempt %d %s at %s", f.Attempt, did(f.Outcome, f.Version), clock(f.At, fleet.SweptAt))
+			if why := said(f.Message, f.Stage); why != "" {
 				text += ": " + why
 			}
 			list = append(list, Cause{Text: text})
@@ -132,18 +168,35 @@ func causes(q Question, d *schema.DeviceStatus, dv DeviceView, fleet *FleetView)
 	if len(list) == 0 {
 		list = append(list, Cause{Text: d.Verdict.Reason})
 	}
-	code := d.Verdict.Code
-	if code == string(planner.Queued) && wordOf(dv.Limit).field != "" {
-		code = dv.Limit // the queue is one word for several limits
+	pinned := q.pinned(d)
+	if pinned {
+		list[0].Text = "pinned, " + list[0].Text
+	}
+	for _, h := range dv.AlsoHeld {
+		list = append(list, Cause{Text: "also held: " + h.text()})
 	}
 	if q.Source == nil {
 		return list
 	}
-	if field := wordOf(code).field; field != "" && d.Policy != "" {
+	code := d.Verdict.Code
+	if code == string(planner.Queued) && wordOf(dv.Limit).field != "" {
+		code = dv.Limit // the queue is one word for several limits
+	}
+	switch field := wordOf(code).field; {
+	case pinned:
+		locate(&list[0], q, q.Path, fieldPin)
+	case code == string(planner.Held):
+		// A hold on the device stands in no document.
+		if _, line := q.Source(q.Path, fieldHold); line > 0 {
+			locate(&list[0], q, q.Path, fieldHold)
+		}
+	case field != "" && d.Policy != "":
 		locate(&list[0], q, PolicyPath(d.Policy), field)
 	}
-	if code == string(planner.Held) {
-		locate(&list[0], q, q.Path, "hold")
+	for i, h := range dv.AlsoHeld {
+		if h.Where == heldInGit {
+			locate(&list[len(list)-len(dv.AlsoHeld)+i], q, q.Path, fieldHold)
+		}
 	}
 	return list
 }
@@ -158,67 +211,3 @@ func locate(c *Cause, q Question, file, field string) {
 
 // PolicyPath is where a policy stands in the fleet repository.
 func PolicyPath(name string) string { return "policies/" + name + ".yaml" }
-
-// history tells what happened from the earlier versions of the status, where
-// they were read, and from the attempts, which remember the rest.
-func history(d *schema.DeviceStatus, changes []Change) []Event {
-	list := []Event{}
-	var before *schema.DeviceStatus
-	for _, c := range slices.Backward(changes) {
-		if c.Status == nil {
-			before = nil
-			continue
-		}
-		if text := difference(before, c.Status); text != "" {
-			list = append(list, Event{Time: c.Time, Text: text, Commit: c.Commit})
-		}
-		before = c.Status
-	}
-	for _, a := range d.Attempts {
-		list = append(list, Event{Time: a.AssignedAt, Text: fmt.Sprintf("attempt %d: %s was assigned", a.Attempt, a.Version)})
-		if a.StartedAt != nil {
-			list = append(list, Event{Time: *a.StartedAt, Text: fmt.Sprintf("attempt %d: started", a.Attempt)})
-		}
-		if a.Recall != nil {
-			list = append(list, Event{Time: a.Recall.At, Text: fmt.Sprintf("attempt %d: recalled, %s", a.Attempt, or(a.Recall.Because, string(a.Recall.Outcome)))})
-		}
-		if a.EndedAt != nil {
-			text := fmt.Sprintf("attempt %d: %s", a.Attempt, a.Outcome)
-			if a.Stage != "" {
-				text += " in " + a.Stage
-			}
-			if why := firstLine(a.Message); why != "" {
-				text += ": " + why
-			}
-			list = append(list, Event{Time: *a.EndedAt, Text: text})
-		}
-	}
-	// Times are whole seconds: what happened in one stays in its order.
-	slices.SortStableFunc(list, func(a, b Event) int { return cmp.Compare(a.Time.Unix(), b.Time.Unix()) })
-	slices.Reverse(list)
-	return list
-}
-
-// difference says what changed between two versions of a status, in the words
-// of the verdict; "" when it is nothing that a person follows.
-func difference(before, after *schema.DeviceStatus) string {
-	was, is := "", after.Verdict.Code
-	wanted := ""
-	if before != nil {
-		was, wanted = before.Verdict.Code, before.Verdict.Target
-	}
-	text := ""
-	switch {
-	case was == "":
-		text = is
-	case was != is:
-		text = was + " → " + is
-	}
-	if t := after.Verdict.Target; t != "" && t != wanted {
-		if text != "" {
-			text += ", "
-		}
-		text += "wanted " + t
-	}
-	return text
-}

@@ -22,6 +22,11 @@ type Status struct {
 	Fleet   *schema.FleetStatus             // nil before the first sweep
 	Devices map[string]*schema.DeviceStatus // by path
 	Marks   []*schema.FailureMarks
+	Holds   map[string]string // by path: reasons of the holds in the fleet repository
+	Head    string            // of the source branch; "" = not known
+	// Ahead is how many commits of Head were not swept yet; 0 = none, or not
+	// counted.
+	Ahead int
 }
 
 // FleetView is the fleet at a glance.
@@ -32,7 +37,9 @@ type FleetView struct {
 	Subject      string                 `json:"subject"`
 	Author       string                 `json:"author"`
 	StatusCommit string                 `json:"statusCommit"`
-	SweptAt      time.Time              `json:"sweptAt"`
+	SweptAt      time.Time              `json:"sweptAt"`         // of the last sweep that changed something
+	Head         string                 `json:"head,omitempty"`  // of the source branch now, where it is known
+	Ahead        int                    `json:"ahead,omitempty"` // commits of head that were not swept yet, where they were counted
 	Conditions   []schema.Condition     `json:"conditions"`
 	Counts       map[string]int         `json:"counts"` // devices by code
 	Rollouts     []schema.RolloutStatus `json:"rollouts"`
@@ -50,14 +57,30 @@ type DeviceView struct {
 	Target       string     `json:"target"`
 	Version      string     `json:"version"` // that it reports
 	Phase        string     `json:"phase"`
+	Since        *time.Time `json:"since,omitempty"` // when the daemon first saw this phase
 	Online       bool       `json:"online"`
 	OfflineSince *time.Time `json:"offlineSince,omitempty"`
 	Attempt      int64      `json:"attempt"`    // the newest one; 0 = none yet
+	Reported     int64      `json:"reported"`   // the attempt that version and phase speak of
 	Generation   int64      `json:"generation"` // of its assignment
 	Position     int        `json:"position"`   // in its policy's queue, from 1; 0 = not among the next
 	Limit        string     `json:"limit,omitempty"`
 	Failure      *Failure   `json:"failure,omitempty"` // of its newest attempt
+	AlsoHeld     []Hold     `json:"alsoHeld,omitempty"`
 }
+
+// Hold is one that the verdict does not speak of: another code comes before
+// it, or another hold.
+type Hold struct {
+	Where  string `json:"where"` // git or device
+	Reason string `json:"reason"`
+}
+
+// Places of a hold.
+const (
+	heldInGit    = "git"
+	heldOnDevice = "device"
+)
 
 // Failure is what became of an attempt that did not end well.
 type Failure struct {
@@ -76,6 +99,8 @@ func NewFleet(branch string, st Status) *FleetView {
 		TypeMeta:     schema.TypeMeta{APIVersion: schema.APIVersion, Kind: KindFleetView},
 		Branch:       branch,
 		StatusCommit: st.Commit,
+		Head:         st.Head,
+		Ahead:        st.Ahead,
 		Conditions:   []schema.Condition{},
 		Counts:       map[string]int{},
 		Rollouts:     []schema.RolloutStatus{},
@@ -93,7 +118,7 @@ func NewFleet(branch string, st Status) *FleetView {
 		slices.SortStableFunc(v.Rollouts, func(a, b schema.RolloutStatus) int { return cmp.Compare(a.Policy, b.Policy) })
 	}
 	for path, d := range st.Devices {
-		v.Devices = append(v.Devices, device(path, d, v.rollout(d.Policy)))
+		v.Devices = append(v.Devices, device(path, d, v.rollout(d.Policy), st.Holds[path]))
 	}
 	slices.SortFunc(v.Devices, func(a, b DeviceView) int {
 		return cmp.Or(cmp.Compare(a.Device, b.Device), cmp.Compare(a.Path, b.Path))
@@ -118,7 +143,7 @@ func (v *FleetView) rollout(policy string) *schema.RolloutStatus {
 	return nil
 }
 
-func device(path string, d *schema.DeviceStatus, r *schema.RolloutStatus) DeviceView {
+func device(path string, d *schema.DeviceStatus, r *schema.RolloutStatus, hold string) DeviceView {
 	v := DeviceView{
 		Device: d.Metadata.Name, Path: path, Policy: d.Policy,
 		Code: d.Verdict.Code, Upgrade: d.Verdict.Upgrade, Reason: d.Verdict.Reason, Target: d.Verdict.Target,
@@ -127,8 +152,13 @@ func device(path string, d *schema.DeviceStatus, r *schema.RolloutStatus) Device
 		v.Generation = d.Assignment.Generation
 	}
 	if o := d.Observed; o != nil {
-		v.Version, v.Phase, v.Online, v.OfflineSince = o.Version, string(o.Phase), o.Online, o.OfflineSince
+		v.Version, v.Phase, v.Online, v.OfflineSince, v.Reported = o.Version, string(o.Phase), o.Online, o.OfflineSince, o.Attempt
+		if !o.Since.IsZero() {
+			since := o.Since
+			v.Since = &since
+		}
 	}
+	v.AlsoHeld = alsoHeld(d, hold)
 	if n := len(d.Attempts); n > 0 {
 		last := d.Attempts[n-1]
 		v.Attempt = last.Attempt
@@ -139,6 +169,22 @@ func device(path string, d *schema.DeviceStatus, r *schema.RolloutStatus) Device
 		v.Limit = r.Limit
 	}
 	return v
+}
+
+// alsoHeld lists the holds that the verdict does not name.
+func alsoHeld(d *schema.DeviceStatus, inGit string) []Hold {
+	var list []Hold
+	add := func(where, reason string) {
+		if reason == "" || d.Verdict.Code == string(planner.Held) && strings.Contains(d.Verdict.Reason, reason) {
+			return
+		}
+		list = append(list, Hold{Where: where, Reason: reason})
+	}
+	add(heldInGit, inGit)
+	if d.Observed != nil {
+		add(heldOnDevice, d.Observed.Held)
+	}
+	return list
 }
 
 // failure is nil for an attempt that is open or has harmed nobody.
@@ -162,23 +208,4 @@ func Short(commit string) string {
 		return commit[:length]
 	}
 	return commit
-}
-
-// clock writes a time with its date only where the day is another one than
-// that of the reference.
-func clock(t, reference time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	t, reference = t.UTC(), reference.UTC()
-	if t.Format(time.DateOnly) == reference.Format(time.DateOnly) {
-		return t.Format("15:04Z")
-	}
-	return t.Format("2006-01-02 15:04Z")
-}
-
-// firstLine is what of a message fits into a table.
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
-	return line
 }

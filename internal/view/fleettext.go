@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/gitopsd/gitopsd/planner"
 	"github.com/gitopsd/gitopsd/schema"
@@ -20,7 +19,7 @@ const listed = 20
 
 // WriteFleet writes the fleet as text: what was swept, what is wrong with it,
 // its policies, the devices that need a person or are moving, and how many
-// wait for what.
+// wait for what or are left alone.
 func WriteFleet(w io.Writer, v *FleetView, look Look) error {
 	var b bytes.Buffer
 	writeHead(&b, v, look)
@@ -28,13 +27,14 @@ func WriteFleet(w io.Writer, v *FleetView, look Look) error {
 	writeRollouts(&b, v, look)
 	next := writeDevices(&b, v, look)
 	if next != "" {
-		fmt.Fprintf(&b, "next: gitopsd explain %s\n", Clean(next))
+		fmt.Fprintf(&b, "next: %s\n", Clean(look.again("gitopsd explain "+next)))
 	}
 	_, err := w.Write(b.Bytes())
 	return err
 }
 
 func writeHead(b *bytes.Buffer, v *FleetView, look Look) {
+	const indent = 2
 	if v.SourceCommit == "" {
 		fmt.Fprintf(b, "%s: no commit was swept yet\n", Clean(v.Branch))
 		return
@@ -47,9 +47,20 @@ func writeHead(b *bytes.Buffer, v *FleetView, look Look) {
 		line += " by " + Clean(v.Author)
 	}
 	if !v.SweptAt.IsZero() {
-		line += " · status of " + clock(v.SweptAt, time.Time{})
+		line += " · last change " + clock(v.SweptAt, time.Time{})
 	}
-	fmt.Fprintln(b, look.fit(line, 0))
+	fmt.Fprintln(b, look.hang(line, indent))
+	if v.Head == "" || v.Head == v.SourceCommit {
+		return
+	}
+	line = fmt.Sprintf("%s is at %s, which was not swept yet", Clean(v.Branch), Short(v.Head))
+	switch {
+	case v.Ahead == 1:
+		line += ": 1 commit ahead"
+	case v.Ahead > 1:
+		line += fmt.Sprintf(": %d commits ahead", v.Ahead)
+	}
+	fmt.Fprintln(b, look.paint(colorBusy, look.hang(line, indent)))
 }
 
 func writeConditions(b *bytes.Buffer, v *FleetView, look Look) {
@@ -65,11 +76,45 @@ func writeConditions(b *bytes.Buffer, v *FleetView, look Look) {
 	}
 }
 
+// share is how many devices of a policy are where.
+type share struct{ total, done, moving, waiting, attention, alone int }
+
+// shares counts the devices that the lists below the table are made of, so
+// that both say the same.
+func shares(devices []DeviceView) map[string]share {
+	of := map[string]share{}
+	for _, d := range devices {
+		s := of[d.Policy]
+		s.total++
+		switch kind(d.Code) {
+		case planner.InFlight:
+			s.moving++
+		case planner.Wait:
+			s.waiting++
+		case planner.Attention:
+			s.attention++
+		default:
+			if d.Code == string(planner.Current) {
+				s.done++
+			} else {
+				s.alone++
+			}
+		}
+		of[d.Policy] = s
+	}
+	return of
+}
+
 func writeRollouts(b *bytes.Buffer, v *FleetView, look Look) {
 	if len(v.Rollouts) == 0 {
 		return
 	}
+	of := shares(v.Devices)
 	t := Table{Head: []string{"POLICY", "TARGET", "STATE", "DONE", "MOVING", "WAITING", "ATTENTION"}}
+	alone := slices.ContainsFunc(v.Rollouts, func(r schema.RolloutStatus) bool { return of[r.Policy].alone > 0 })
+	if alone {
+		t.Head = append(t.Head, "LEFT ALONE")
+	}
 	for _, r := range v.Rollouts {
 		state := r.State
 		color := ""
@@ -81,8 +126,15 @@ func writeRollouts(b *bytes.Buffer, v *FleetView, look Look) {
 		case "rolling":
 			color = colorBusy
 		}
-		t.Row(r.Policy, or(r.Version, "-"), state, fmt.Sprintf("%d/%d", r.Done, r.Total),
-			strconv.Itoa(r.Moving), strconv.Itoa(r.Waiting), strconv.Itoa(r.Attention))
+		s := of[r.Policy]
+		row := []string{
+			r.Policy, or(r.Version, "-"), state, fmt.Sprintf("%d/%d", s.done, s.total),
+			strconv.Itoa(s.moving), strconv.Itoa(s.waiting), strconv.Itoa(s.attention),
+		}
+		if alone {
+			row = append(row, strconv.Itoa(s.alone))
+		}
+		t.Row(row...)
 		t.Paint(2, color)
 	}
 	_ = t.Write(b, look) // a buffer takes everything
@@ -91,37 +143,35 @@ func writeRollouts(b *bytes.Buffer, v *FleetView, look Look) {
 // writeDevices gives the device that a person should look at first.
 func writeDevices(b *bytes.Buffer, v *FleetView, look Look) string {
 	byClass := map[planner.Kind][]DeviceView{}
-	waiting := map[string]int{}
+	waiting, alone := map[string]int{}, map[string]int{}
+	var held []string
 	for _, d := range v.Devices {
 		class := kind(d.Code)
 		byClass[class] = append(byClass[class], d)
-		// A hold is no waiting of the rollout, but a person counts it so.
-		if class == planner.Wait || d.Code == string(planner.Held) {
+		switch {
+		case class == planner.Wait:
 			waiting[spoken(d.Code)]++
+		case class == planner.Leave && d.Code != string(planner.Current):
+			alone[spoken(d.Code)]++
+		}
+		for _, h := range d.AlsoHeld {
+			held = append(held, d.Device+": "+h.text())
 		}
 	}
 	writeList(b, "ATTENTION", byClass[planner.Attention], look, func(d DeviceView) string { return attention(d, v.SweptAt) })
-	since := map[string]time.Time{}
+	slots := map[string]schema.InFlight{}
 	for _, r := range v.Rollouts {
 		for _, f := range r.InFlight {
-			since[f.Device] = f.Since
+			slots[f.Device] = f
 		}
 	}
-	writeList(b, "MOVING", byClass[planner.InFlight], look, func(d DeviceView) string {
-		text := d.Target + " " + or(d.Phase, "assigned")
-		if at := since[d.Device]; !at.IsZero() {
-			text += " since " + clock(at, v.SweptAt)
-		}
-		return text
-	})
-	if len(waiting) > 0 {
-		var parts []string
-		for _, code := range slices.Sorted(maps.Keys(waiting)) {
-			parts = append(parts, fmt.Sprintf("%d %s", waiting[code], code))
-		}
-		slices.SortStableFunc(parts, func(a, b string) int { return count(b) - count(a) })
-		fmt.Fprintln(b, look.fit("WAITING  "+strings.Join(parts, " · "), 0))
+	writeList(b, "MOVING", byClass[planner.InFlight], look, func(d DeviceView) string { return moving(d, slots[d.Device], v.SweptAt) })
+	writeCounts(b, "WAITING", waiting, look)
+	writeCounts(b, "LEFT ALONE", alone, look)
+	if n := len(held); n > listed {
+		held = append(held[:listed], fmt.Sprintf("and %d more", n-listed))
 	}
+	writeLine(b, "ALSO HELD", held, look)
 	for _, class := range []planner.Kind{planner.Attention, planner.InFlight, planner.Wait} {
 		if devices := byClass[class]; len(devices) > 0 {
 			return devices[0].Device
@@ -130,16 +180,47 @@ func writeDevices(b *bytes.Buffer, v *FleetView, look Look) string {
 	return ""
 }
 
-// spoken is a code as words: "NeverSeen" is "never seen".
-func spoken(code string) string {
-	var b strings.Builder
-	for i, r := range code {
-		if i > 0 && unicode.IsUpper(r) {
-			b.WriteByte(' ')
-		}
-		b.WriteRune(unicode.ToLower(r))
+// text is a hold as words.
+func (h Hold) text() string {
+	if h.Where == heldOnDevice {
+		return h.Reason + " (on the device)"
 	}
-	return b.String()
+	return h.Reason
+}
+
+// moving says how far a device is on its way. Until its report speaks of the
+// attempt, its phase is of an earlier one.
+func moving(d DeviceView, slot schema.InFlight, now time.Time) string {
+	since := func(t time.Time) string {
+		if t.IsZero() {
+			return ""
+		}
+		return " since " + clock(t, now)
+	}
+	if d.Reported != d.Attempt && !slot.Started {
+		return d.Target + " told to go, not begun" + since(slot.Since)
+	}
+	at := slot.Since
+	if d.Reported == d.Attempt && d.Since != nil {
+		at = *d.Since
+	}
+	return d.Target + " " + or(d.Phase, "assigned") + since(at)
+}
+
+func writeCounts(b *bytes.Buffer, head string, counts map[string]int, look Look) {
+	var parts []string
+	for _, code := range slices.Sorted(maps.Keys(counts)) {
+		parts = append(parts, fmt.Sprintf("%d %s", counts[code], code))
+	}
+	slices.SortStableFunc(parts, func(a, b string) int { return count(b) - count(a) })
+	writeLine(b, head, parts, look)
+}
+
+func writeLine(b *bytes.Buffer, head string, parts []string, look Look) {
+	if len(parts) > 0 {
+		text := head + "  " + Clean(strings.Join(parts, " · "))
+		fmt.Fprintln(b, look.hang(text, gap))
+	}
 }
 
 func count(part string) int {
@@ -154,14 +235,13 @@ func writeList(b *bytes.Buffer, head string, devices []DeviceView, look Look, te
 	}
 	fmt.Fprintf(b, "\n%s\n", look.paint(colorHead, head))
 	t := Table{}
-	for i, d := range devices {
-		if i == listed {
-			t.Row(fmt.Sprintf("and %d more: gitopsd status -o json", len(devices)-listed))
-			break
-		}
+	for _, d := range devices[:min(len(devices), listed)] {
 		t.Row(d.Device, text(d))
 	}
-	_ = t.Write(b, look)
+	_ = t.Write(b, look) // a buffer takes everything
+	if more := len(devices) - listed; more > 0 {
+		fmt.Fprintf(b, "and %d more: %s\n", more, Clean(look.again("gitopsd status -o json")))
+	}
 }
 
 // attention says what became of a device in a line.
@@ -174,11 +254,7 @@ func attention(d DeviceView, now time.Time) string {
 	if !f.At.IsZero() {
 		text += " " + clock(f.At, now)
 	}
-	why := firstLine(f.Message)
-	if f.Stage != "" && why != "" {
-		why = f.Stage + ": " + why
-	}
-	text += ": " + or(why, or(f.Stage, string(f.Outcome)))
+	text += ": " + or(said(f.Message, f.Stage), string(f.Outcome))
 	if d.Version != "" && d.Version != f.Version {
 		text += "; on " + d.Version
 		if d.Phase != "" {

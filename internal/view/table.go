@@ -6,10 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// Look is how text should be laid out: Width 0 cuts nothing.
+// Look is how text should be laid out: Width 0 wraps nothing.
 type Look struct {
 	Width int
 	Color bool
+	// Again is what a command that the text suggests has to be given as well,
+	// to look at the same fleet: "--repo fleet.git".
+	Again string
 }
 
 // Colours of a terminal (ECMA-48, SGR).
@@ -28,23 +31,17 @@ func (l Look) paint(color, s string) string {
 	return "\x1b[" + color + "m" + s + "\x1b[0m"
 }
 
-// fit cuts a clean text to the width that is left after `used` columns.
-func (l Look) fit(s string, used int) string {
-	if l.Width == 0 {
-		return s
+// again is a suggested command with the flags that it needs.
+func (l Look) again(command string) string {
+	if l.Again == "" {
+		return command
 	}
-	// Less than this is of no use to a reader: let the terminal wrap.
-	const least = 12
-	room := l.Width - used
-	if room < least || utf8.RuneCountInString(s) <= room {
-		return s
-	}
-	runes := []rune(s)
-	return strings.TrimRight(string(runes[:room-1]), " ") + "…"
+	return command + " " + l.Again
 }
 
 // Table is rows of cells below a head, in columns as wide as they need to
-// be. Only the last column is cut when the width is short: it is the text.
+// be. Where the width is short, cells are wrapped in their columns: those of
+// the last one first, since it is the text.
 type Table struct {
 	Head []string
 	rows [][]cell
@@ -71,49 +68,96 @@ func (t *Table) Empty() bool { return len(t.rows) == 0 }
 
 // Write writes the table.
 func (t *Table) Write(w io.Writer, look Look) error {
-	widths := make([]int, len(t.Head))
-	for i, h := range t.Head {
-		widths[i] = utf8.RuneCountInString(h)
-	}
-	for _, row := range t.rows {
-		for i, c := range row {
-			if i >= len(widths) {
-				widths = append(widths, 0)
-			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(c.text))
-		}
-	}
-	var b strings.Builder
+	rows := t.rows
 	if len(t.Head) > 0 {
 		head := make([]cell, len(t.Head))
 		for i, h := range t.Head {
 			head[i] = cell{h, colorHead}
 		}
-		writeRow(&b, head, widths, look)
+		rows = append([][]cell{head}, rows...)
 	}
-	for _, row := range t.rows {
+	var widths, least []int
+	for _, row := range rows {
+		for i, c := range row {
+			if i >= len(widths) {
+				widths, least = append(widths, 0), append(least, 0)
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(c.text))
+			for word := range strings.FieldsSeq(c.text) {
+				least[i] = max(least[i], min(utf8.RuneCountInString(word), readable))
+			}
+		}
+	}
+	shrink(widths, least, look.Width)
+	var b strings.Builder
+	for _, row := range rows {
 		writeRow(&b, row, widths, look)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func writeRow(b *strings.Builder, row []cell, widths []int, look Look) {
-	const gap = 2
-	last := len(row) - 1
-	for last > 0 && row[last].text == "" {
-		last--
+const (
+	gap      = 2  // between two columns, in spaces
+	readable = 24 // characters of a column in which a text can still be read
+)
+
+// shrink makes columns fit: the last one down to what can still be read,
+// then the widest ones, but none so far that a word of ordinary length breaks. A
+// terminal too narrow even for that wraps itself.
+func shrink(widths, least []int, width int) {
+	if width == 0 || len(widths) == 0 {
+		return
 	}
-	used := 0
-	for i := 0; i <= last; i++ {
-		c := row[i]
-		if i == last {
-			b.WriteString(look.paint(c.color, look.fit(c.text, used)))
-			break
+	over := gap*(len(widths)-1) - width
+	for _, w := range widths {
+		over += w
+	}
+	last := len(widths) - 1
+	if less := min(over, widths[last]-readable); less > 0 {
+		widths[last] -= less
+		over -= less
+	}
+	for ; over > 0; over-- {
+		widest := -1
+		for i, w := range widths {
+			if w > least[i] && (widest < 0 || w >= widths[widest]) {
+				widest = i
+			}
 		}
-		b.WriteString(look.paint(c.color, c.text))
-		b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c.text)+gap))
-		used += widths[i] + gap
+		if widest < 0 {
+			return
+		}
+		widths[widest]--
 	}
-	b.WriteByte('\n')
+}
+
+func writeRow(b *strings.Builder, row []cell, widths []int, look Look) {
+	wrapped := make([][]string, len(row))
+	height := 1
+	for i, c := range row {
+		wrapped[i] = Wrap(c.text, widths[i])
+		height = max(height, len(wrapped[i]))
+	}
+	for line := range height {
+		last := len(row) - 1
+		for last > 0 && textAt(wrapped[last], line) == "" {
+			last--
+		}
+		for i := range last + 1 {
+			text := textAt(wrapped[i], line)
+			b.WriteString(look.paint(row[i].color, text))
+			if i < last {
+				b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(text)+gap))
+			}
+		}
+		b.WriteByte('\n')
+	}
+}
+
+func textAt(lines []string, i int) string {
+	if i < len(lines) {
+		return lines[i]
+	}
+	return ""
 }

@@ -40,8 +40,8 @@ func halted() Status {
 			SourceCommit: "4f2c91a0000", Subject: "gateways: v1.5.0", Author: "op@example.com", SweptAt: noon,
 			Counts: map[string]int{"Halted": 2, "Failed": 1, "Current": 1, "Held": 1},
 			Rollouts: []schema.RolloutStatus{
-				{Policy: "sensors", Version: "v2.2.0", State: "done", Total: 31, Done: 31},
-				{Policy: "gateways", Version: "v1.5.0", State: "halted", Total: 5, Done: 1, Waiting: 3, Attention: 1, Failed: []string{"gw-3"}},
+				{Policy: "sensors", Version: "v2.2.0", State: "done", Total: 1, Done: 1},
+				{Policy: "gateways", Version: "v1.5.0", State: "halted", Total: 6, Done: 1, Waiting: 3, Attention: 1, Failed: []string{"gw-3"}},
 			},
 		},
 		Devices: map[string]*schema.DeviceStatus{
@@ -50,6 +50,7 @@ func halted() Status {
 			"devices/berlin/gw-3.yaml": status("gw-3", "Failed", "failed v1.5.0", failedAttempt),
 			"devices/berlin/gw-4.yaml": status("gw-4", "Halted", "too many devices failed v1.5.0", nil),
 			"devices/gw-5.yaml":        status("gw-5", "Held", "held: disk", nil),
+			"devices/temp-1.yaml":      status("temp-1", "Current", "on v2.2.0", func(d *schema.DeviceStatus) { d.Policy = "sensors" }),
 			"devices/gw-6.yaml":        status("gw-6", "NeverSeen", "it has never reported", nil),
 		},
 		Marks: []*schema.FailureMarks{
@@ -73,14 +74,15 @@ func TestFleetText(t *testing.T) {
 	if err := WriteFleet(&b, NewFleet("main", halted()), Look{}); err != nil {
 		t.Fatal(err)
 	}
-	want := `main 4f2c91a "gateways: v1.5.0" by op@example.com · status of 2026-11-29 12:00Z
-POLICY    TARGET  STATE   DONE   MOVING  WAITING  ATTENTION
-gateways  v1.5.0  HALTED  1/5    0       3        1
-sensors   v2.2.0  done    31/31  0       0        0
+	want := `main 4f2c91a "gateways: v1.5.0" by op@example.com · last change 2026-11-29 12:00Z
+POLICY    TARGET  STATE   DONE  MOVING  WAITING  ATTENTION  LEFT ALONE
+gateways  v1.5.0  HALTED  1/6   0       3        1          1
+sensors   v2.2.0  done    1/1   0       0        0          0
 
 ATTENTION
-gw-3  Failed v1.5.0 11:55Z: after-update hooks: hook check: exit 1; on v1.4.2, Updated
-WAITING  2 halted · 1 held · 1 never seen
+gw-3  Failed v1.5.0 11:55Z: hook check: exit 1 (after-update hooks); on v1.4.2, Updated
+WAITING  2 halted · 1 never seen
+LEFT ALONE  1 held
 next: gitopsd explain gw-3
 `
 	if diff := cmp.Diff(want, b.String()); diff != "" {
@@ -91,13 +93,12 @@ next: gitopsd explain gw-3
 func TestFleetTextNamesWhatMoves(t *testing.T) {
 	st := halted()
 	st.Fleet.Rollouts[1].InFlight = []schema.InFlight{{Device: "gw-2", Attempt: 4, Version: "v1.5.0", Since: *at(-3), Started: true}}
-	st.Devices["devices/oslo/gw-2.yaml"] = status("gw-2", "Upgrading", "to v1.5.0", func(d *schema.DeviceStatus) { d.Observed.Phase = schema.PhaseApplying })
-	var b bytes.Buffer
-	if err := WriteFleet(&b, NewFleet("main", st), Look{}); err != nil {
-		t.Fatal(err)
-	}
-	if want := "MOVING\ngw-2  v1.5.0 Applying since 11:57Z\n"; !strings.Contains(b.String(), want) {
-		t.Errorf("want %q in\n%s", want, &b)
+	st.Devices["devices/oslo/gw-2.yaml"] = status("gw-2", "Upgrading", "to v1.5.0", func(d *schema.DeviceStatus) {
+		d.Observed.Phase, d.Observed.Attempt = schema.PhaseApplying, 4
+		d.Attempts = []schema.Attempt{{Attempt: 4, Version: "v1.5.0", AssignedAt: *at(-4), StartedAt: at(-3)}}
+	})
+	if got, want := fleetText(t, st, Look{}), "MOVING\ngw-2  v1.5.0 Applying since 11:57Z\n"; !strings.Contains(got, want) {
+		t.Errorf("want %q in\n%s", want, got)
 	}
 }
 
@@ -155,7 +156,7 @@ device   Updated · online · no drift · 4.1 GB free
 
 func TestExplainFailedTellsTheAttempts(t *testing.T) {
 	e := Explain(Question{Path: "devices/berlin/gw-3.yaml", Status: halted()})
-	if got, want := e.Because[0].Text, "attempt 2 of v1.5.0 failed at 11:55Z in after-update hooks: hook check: exit 1"; got != want {
+	if got, want := e.Because[0].Text, "attempt 2 failed v1.5.0 at 11:55Z: hook check: exit 1 (after-update hooks)"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	var texts []string
@@ -163,7 +164,7 @@ func TestExplainFailedTellsTheAttempts(t *testing.T) {
 		texts = append(texts, h.Text)
 	}
 	want := []string{
-		"attempt 2: failed in after-update hooks: hook check: exit 1", "attempt 2: started", "attempt 2: v1.5.0 was assigned",
+		"attempt 2: failed: hook check: exit 1 (after-update hooks)", "attempt 2: started", "attempt 2: v1.5.0 was assigned",
 		"attempt 1: ok", "attempt 1: started", "attempt 1: v1.4.2 was assigned",
 	}
 	if diff := cmp.Diff(want, texts); diff != "" {
@@ -178,6 +179,9 @@ func TestExplainQueuedNamesPositionAndLimit(t *testing.T) {
 	st.Devices["devices/oslo/gw-2.yaml"] = status("gw-2", "Queued", "waiting for a slot", nil)
 	asked := ""
 	e := Explain(Question{Path: "devices/oslo/gw-2.yaml", Status: st, Source: func(_, field string) (string, int) {
+		if field != "minAvailable" {
+			return field + " is not set", 0
+		}
 		asked = field
 		return field + ": 1", 3
 	}})
@@ -237,7 +241,7 @@ func TestTableFitsTheTerminal(t *testing.T) {
 	if err := table.Write(&b, Look{Width: 24, Color: true}); err != nil {
 		t.Fatal(err)
 	}
-	want := "\x1b[1mID\x1b[0m    \x1b[1mREASON\x1b[0m\ngw-1  a reason that is…\n"
+	want := "\x1b[1mID\x1b[0m    \x1b[1mREASON\x1b[0m\ngw-1  a reason that is\n      much too long for\n      the line\n"
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}

@@ -1,0 +1,107 @@
+package view
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+func explainText(t *testing.T, q Question) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := WriteExplanation(&b, Explain(q), Look{}); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// A pin, and not its policy, says where a pinned device should be.
+func TestExplainPinned(t *testing.T) {
+	st := halted()
+	q := Question{Path: "devices/gw-1.yaml", Status: st, Source: func(file, field string) (string, int) {
+		if file == "devices/gw-1.yaml" && field == "pin" {
+			return "pin: v1.5.0", 8
+		}
+		return field + ": v9.9.9", 16
+	}}
+	q.Source = onlyPin(q.Source)
+	wantText(t, explainText(t, q),
+		"because  pinned, on v1.5.0   devices/gw-1.yaml:8 pin: v1.5.0\n",
+		"until    the pin changes\n")
+
+	// Without the documents its last attempt tells.
+	q.Source = nil
+	st.Devices["devices/gw-1.yaml"].Attempts = []schema.Attempt{{Attempt: 1, Version: "v1.5.0", Pinned: true}}
+	wantText(t, explainText(t, q), "because  pinned, on v1.5.0\n", "until    the pin changes\n")
+}
+
+// onlyPin leaves a device's document without another field than its pin.
+func onlyPin(source func(file, field string) (string, int)) func(file, field string) (string, int) {
+	return func(file, field string) (string, int) {
+		if strings.HasPrefix(file, "devices/") && field != "pin" {
+			return field + " is not set", 0
+		}
+		return source(file, field)
+	}
+}
+
+// A place is only named where the cause is written.
+func TestExplainNamesNoPlaceForWhatIsNotWritten(t *testing.T) {
+	st := halted()
+	nothing := func(_, field string) (string, int) { return field + " is not set", 0 }
+	held := explainText(t, Question{Path: "devices/gw-5.yaml", Status: st, Source: nothing})
+	wantText(t, held, "because  held: disk\n")
+	st.Devices["devices/gw-5.yaml"].Verdict.Code = "Backoff"
+	wantText(t, explainText(t, Question{Path: "devices/gw-5.yaml", Status: st, Source: nothing}),
+		"policies/gateways.yaml: backoff is not set, so its default holds\n")
+}
+
+// In one second much can happen; what was the cause comes first.
+func TestHistoryIsInTheOrderOfTheCommits(t *testing.T) {
+	second := func(n int) *time.Time {
+		at := noon.Add(time.Duration(n) * time.Second)
+		return &at
+	}
+	one := schema.Attempt{Attempt: 1, Version: "v1.4.2", AssignedAt: *second(0)}
+	ended := one
+	ended.EndedAt, ended.Outcome = second(0), schema.OutcomeOK
+	two := schema.Attempt{Attempt: 2, Version: "v1.5.0", AssignedAt: *second(1)}
+	failed := two
+	failed.EndedAt, failed.Outcome, failed.Message = second(1), schema.OutcomeFailed, "no good"
+	version := func(code, target string, attempts ...schema.Attempt) *schema.DeviceStatus {
+		return status("gw-3", code, "", func(d *schema.DeviceStatus) { d.Verdict.Target, d.Attempts = target, attempts })
+	}
+	now := version("Failed", "v1.5.0", ended, failed)
+	st := halted()
+	st.Devices["devices/berlin/gw-3.yaml"] = now
+	e := Explain(Question{Path: "devices/berlin/gw-3.yaml", Status: st, Changes: []Change{
+		{Commit: "4444444", Time: *second(1), Status: now},
+		{Commit: "3333333", Time: *second(1), Status: version("Upgrading", "v1.5.0", ended, two)},
+		{Commit: "2222222", Time: *second(0), Status: version("Current", "v1.4.2", ended)},
+		{Commit: "1111111", Time: *second(0), Status: version("Upgrading", "v1.4.2", one)},
+		{Commit: "0000000", Time: *second(-90), Status: version("Queued", "v1.4.2")},
+	}})
+	var b bytes.Buffer
+	if err := WriteExplanation(&b, e, Look{}); err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(b.String(), "\nhistory")
+	text, _, _ = strings.Cut(text, "\ndevice")
+	want := `  2026-11-29 12:00:01Z Upgrading → Failed (4444444)
+         2026-11-29 12:00:01Z attempt 2: failed: no good
+         2026-11-29 12:00:01Z Current → Upgrading, wanted v1.5.0 (3333333)
+         2026-11-29 12:00:01Z attempt 2: v1.5.0 was assigned
+         2026-11-29 12:00:00Z Upgrading → Current (2222222)
+         2026-11-29 12:00:00Z attempt 1: ok
+         2026-11-29 12:00:00Z Queued → Upgrading (1111111)
+         2026-11-29 12:00:00Z attempt 1: v1.4.2 was assigned
+         2026-11-29 11:58Z Queued, wanted v1.4.2 (0000000)`
+	if diff := cmp.Diff(want, text); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
