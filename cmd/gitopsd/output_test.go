@@ -55,6 +55,8 @@ func TestCredentialsAreRedacted(t *testing.T) {
 		"https://x:se@cret@host/r":                       "https://host/r",
 		"git@host:path, mail@example.com":                "git@host:path, mail@example.com",
 		"https://host/path@v1":                           "https://host/path@v1",
+		"see https://host/r.git?private_token=x%2F: no":  "see https://host/r.git no",
+		"is it ssh://host/r? and what, file?x=1":         "is it ssh://host/r and what, file?x=1",
 	} {
 		if got := redact(in); got != want {
 			t.Errorf("redact(%q) = %q, want %q", in, got, want)
@@ -70,6 +72,7 @@ func TestHasPassword(t *testing.T) {
 	for in, want := range map[string]bool{
 		"/srv/git/fleet.git": false, "https://host/r.git": false, "ssh://git@host/r.git": false, "git@host:r.git": false,
 		"https://token@host/r.git": true, "https://x:y@host/r.git": true, "ssh://git:y@host/r.git": true, "https://x:%zz@host/": true,
+		"https://host/r.git?private_token=x": true, "https://host/%zz?private_token=x": true, "/srv/what?.git": false,
 	} {
 		if got := hasPassword(in); got != want {
 			t.Errorf("hasPassword(%q) = %v, want %v", in, got, want)

@@ -17,12 +17,16 @@ func clean(s string) string { return view.Clean(s) }
 // text. It ends at the last @ before the path, as URL parsers read it.
 var userInfo = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/\s"'?#]*@`)
 
+// query finds what follows the path of a URL, where access tokens are passed
+// too.
+var query = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://[^\s"'?#]*)\?[^\s"']*`)
+
 // redact removes credentials from the URLs in a text.
 func redact(s string) string {
 	if !strings.Contains(s, "://") {
 		return s
 	}
-	return userInfo.ReplaceAllString(s, "${1}")
+	return query.ReplaceAllString(userInfo.ReplaceAllString(s, "${1}"), "${1}")
 }
 
 // redactingWriter is the last thing between the program and standard error:
@@ -40,8 +44,14 @@ func (r *redactingWriter) Write(p []byte) (int, error) {
 // hasPassword says whether a URL carries a password or a token.
 func hasPassword(repo string) bool {
 	u, err := url.Parse(repo)
-	if err != nil || u.User == nil {
-		return err != nil && userInfo.MatchString(repo)
+	if err != nil {
+		return redact(repo) != repo
+	}
+	if u.Host != "" && u.RawQuery != "" {
+		return true
+	}
+	if u.User == nil {
+		return false
 	}
 	if _, has := u.User.Password(); has {
 		return true
