@@ -1,12 +1,16 @@
 package sweep
 
 import (
+	"bytes"
+	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -377,4 +381,47 @@ func TestB131_OneCommitForAllDevices(t *testing.T) {
 	if c := w.commits(); c > 8 {
 		t.Errorf("%d commits for a rollout of %d devices at once", c, n)
 	}
+}
+
+// While passes fail, the log says since when, when one worked last, and why,
+// once for each reason; then that it works again.
+func TestB135_FailingSince(t *testing.T) {
+	withFakeTime(t, func(t *testing.T) {
+		w := newWorld(t, 1)
+		w.state = ""
+		remote := w.remote()
+		var logs bytes.Buffer
+		d := w.daemon(func(c *Config) {
+			c.Remote, c.Now = remote, time.Now
+			c.Uptime = func() (time.Duration, string, error) { return time.Since(epoch), "boot", nil }
+			c.Logger = slog.New(slog.NewTextHandler(&logs, nil))
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- d.Run(ctx) }()
+		time.Sleep(150 * time.Second)
+		synctest.Wait()
+		good := time.Now().Truncate(time.Minute).UTC().Format(time.RFC3339)
+		remote.onCall = func(int, string) { remote.failAt = remote.calls }
+		logs.Reset()
+		time.Sleep(30 * time.Minute)
+		synctest.Wait()
+		since := logs.String()
+		if strings.Count(since, "\n") != 1 || !strings.Contains(since, errCut.text) || !strings.Contains(since, "last_good="+good) || !strings.Contains(since, " since=") {
+			t.Errorf("half an hour of failures (last good one %s) are told as\n%s", good, since)
+		}
+		_, from, _ := strings.Cut(since, " since=")
+		from, _, _ = strings.Cut(from, " ")
+		remote.onCall, remote.failAt = nil, 0
+		logs.Reset()
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		if got := logs.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "works again") || !strings.Contains(got, "since="+from) {
+			t.Errorf("the end of it (since %s) is told as\n%s", from, got)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Run ended with %v", err)
+		}
+	})
 }

@@ -17,6 +17,9 @@ const (
 	keyError    = "error"
 	keyFile     = "file"
 	keyInterval = "next"
+	keySince    = "since"
+	keyLastGood = "last_good"
+	keyInstall  = "installation"
 )
 
 // news says whether text is news about a subject; "" clears it.

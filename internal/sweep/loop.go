@@ -26,6 +26,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	retry := backoff.NewExponentialBackOff()
 	retry.InitialInterval = firstRetry
 	retry.MaxInterval = lastRetry
+	var lastGood, failing time.Time
 	for {
 		_, err := d.Once(ctx)
 		if ctx.Err() != nil {
@@ -34,19 +35,32 @@ func (d *Daemon) Run(ctx context.Context) error {
 		wait := d.cfg.Interval
 		if err != nil {
 			wait = retry.NextBackOff()
+			if failing.IsZero() {
+				failing = d.cfg.Now()
+			}
 			if d.news("pass", err.Error()) {
-				d.log.ErrorContext(ctx, "the sweep could not be done: "+err.Error(), keyInterval, wait.Round(time.Second).String())
+				d.log.ErrorContext(ctx, "the sweep could not be done: "+err.Error(), keySince, logTime(failing), keyLastGood, logTime(lastGood),
+					keyInterval, wait.Round(time.Second).String())
 			}
 		} else {
 			retry.Reset()
 			if d.news("pass", "") {
-				d.log.InfoContext(ctx, "the sweep works again")
+				d.log.InfoContext(ctx, "the sweep works again", keySince, logTime(failing))
 			}
+			lastGood, failing = d.cfg.Now(), time.Time{}
 		}
 		if !d.pause(ctx, wait, changes) {
 			return nil
 		}
 	}
+}
+
+// logTime is a time for a log line; the zero time is never.
+func logTime(t time.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	return t.UTC().Format(time.RFC3339)
 }
 
 // pause waits for the next pass: its time, or a reason to come sooner. It
