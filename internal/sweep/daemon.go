@@ -115,6 +115,7 @@ type Daemon struct {
 	repairedAt time.Time         // of the last look at all delivery refs; zero = never, or no longer sure
 	firstRead  bool              // the reports were read once
 	accept     Accept
+	duplicates map[string]bool   // devices that two installations were logged of
 	said       map[string]string // what was logged last, by subject, so that nothing is said twice
 	because    map[string]*schema.Because
 }
@@ -161,7 +162,9 @@ func New(cfg Config) (*Daemon, error) {
 		refused:   map[string]string{},
 		accept:    cfg.Accept,
 		said:      map[string]string{},
-		because:   map[string]*schema.Because{},
+
+		duplicates: map[string]bool{},
+		because:    map[string]*schema.Because{},
 	}, nil
 }
 

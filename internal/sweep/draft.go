@@ -295,6 +295,7 @@ func (d *draft) observe(online bool, since time.Time, now time.Time) {
 	}
 	r := d.facts.Report
 	switch {
+	case d.keepsTurn(now):
 	case r != nil && !older(r, old):
 		*next = schema.Observed{
 			InstallID: r.InstallID, Sequence: r.Sequence, Generation: r.Generation, Attempt: r.Attempt,
@@ -302,7 +303,7 @@ func (d *draft) observe(online bool, since time.Time, now time.Time) {
 			AgentVersion: oneLine(r.AgentVersion), Busy: r.Busy,
 		}
 		if r.Hold != nil {
-			next.Held = reasonOr(oneLine(r.Hold.Reason), "held on the device")
+			next.Held = or(oneLine(r.Hold.Reason), "held on the device")
 		}
 		if old != nil && old.InstallID == next.InstallID && old.Phase == next.Phase && old.Attempt == next.Attempt {
 			next.Since = old.Since

@@ -19,9 +19,9 @@ const (
 )
 
 // message tells a person who reads git log what this commit is about.
-func (p *pass) message(next *Status) string {
+func (p *pass) message(next *Status, changes map[string]string) string {
 	var b strings.Builder
-	b.WriteString(p.subject())
+	b.WriteString(p.subject(changes))
 	lines := p.bodyLines()
 	if len(lines) > 0 {
 		b.WriteString("\n\n")
@@ -43,7 +43,7 @@ func (p *pass) message(next *Status) string {
 }
 
 // subject says the most important thing first.
-func (p *pass) subject() string {
+func (p *pass) subject(changes map[string]string) string {
 	var parts []string
 	say := func(moves []Move, word string, pick func(Move) bool) {
 		byVersion := map[string][]string{}
@@ -58,7 +58,11 @@ func (p *pass) subject() string {
 		}
 		slices.Sort(versions)
 		for _, v := range versions {
-			parts = append(parts, fmt.Sprintf("%s %s %s", names(byVersion[v]), word, v))
+			verb := word
+			if word == "gets" && len(byVersion[v]) > 1 {
+				verb = "get"
+			}
+			parts = append(parts, fmt.Sprintf("%s %s %s", names(byVersion[v]), verb, v))
 		}
 	}
 	is := func(o ...schema.Outcome) func(Move) bool {
@@ -73,6 +77,7 @@ func (p *pass) subject() string {
 	say(p.result.Ended, "lost on", is(schema.OutcomeLost))
 	say(p.result.Ended, "refused", is(schema.OutcomeRefused, schema.OutcomeExhausted))
 	say(p.result.Assigned, "gets", func(Move) bool { return true })
+	say(p.started, "started", func(Move) bool { return true })
 	say(p.result.Ended, "done:", is(schema.OutcomeOK))
 	say(p.result.Recalled, "recalled from", func(Move) bool { return true })
 	say(p.result.Ended, "not begun:", is(schema.OutcomeDeferred, schema.OutcomeUnreached))
@@ -85,12 +90,7 @@ func (p *pass) subject() string {
 	case len(p.stops) == 0 && p.status.Fleet != nil && p.fleet != nil && p.status.Fleet.SourceCommit != p.fleet.commit:
 		parts = []string{"swept " + short(p.fleet.commit) + ": " + p.fleet.subject}
 	default:
-		parts = []string{"status"}
-		if changed := p.verdictLines(); len(changed) == 1 {
-			parts = changed
-		} else if len(changed) > 1 {
-			parts = []string{fmt.Sprintf("%d devices changed their verdict", len(changed))}
-		}
+		parts = []string{"status: " + p.smallChange(changes)}
 	}
 	subject := parts[0]
 	for i, part := range parts[1:] {

@@ -45,6 +45,7 @@ type pass struct {
 	// plan
 	watching time.Time
 	drafts   []*draft
+	started  []Move         // attempts whose start is recorded now
 	final    planner.Result // over what will stand on the status branch
 	notices  []schema.Condition
 

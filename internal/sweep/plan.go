@@ -11,12 +11,12 @@ import (
 // plan takes a snapshot of every device, lets the planner decide and applies
 // that to drafts. Where an attempt moved it plans once more, over the drafts:
 // the verdicts that are committed are those of the status that is committed.
-func (p *pass) plan(_ context.Context) error {
+func (p *pass) plan(ctx context.Context) error {
 	p.watching = p.d.state.watching(p.now)
 	if p.fleet == nil {
 		return nil // only the stop is written
 	}
-	scene := p.scene()
+	scene := p.scene(ctx)
 	in := PlannerInput(scene)
 	first := planner.Plan(in)
 	p.makeDrafts(in)
@@ -34,7 +34,7 @@ func (p *pass) plan(_ context.Context) error {
 }
 
 // scene is what this pass knows.
-func (p *pass) scene() Scene {
+func (p *pass) scene(ctx context.Context) Scene {
 	s := Scene{
 		Fleet: p.fleet.fleet, Status: p.status, Facts: p.facts,
 		Now: p.now, OwnVersion: p.d.cfg.OwnVersion, Watching: p.watching, NoTimeouts: p.clockStops,
@@ -45,6 +45,7 @@ func (p *pass) scene() Scene {
 	}
 	for _, m := range p.fleet.fleet.Devices {
 		p.facts[m.ID] = p.factsOf(m.ID)
+		p.sayDuplicate(ctx, m.ID, p.facts[m.ID])
 	}
 	for id := range p.status.Devices {
 		if _, ok := p.facts[id]; !ok {
@@ -170,6 +171,8 @@ func (p *pass) note(dr *draft, dec planner.Decision) {
 	move := dr.move(dr.attempt(dec.Attempt))
 	move.Because = dec.Because
 	switch {
+	case dec.Started:
+		p.started = append(p.started, move)
 	case dec.End != "":
 		p.result.Ended = append(p.result.Ended, move)
 	case dec.Recall != "":

@@ -6,23 +6,15 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/gitopsd/gitopsd/schema"
 )
 
-const (
-	// maxReport bounds a report: a few failures of 8 KiB each and a list of
-	// drifted paths fit many times.
-	maxReport = 1 << 20
-
-	// duplicateFor is how long two installations under one name stay an
-	// accusation after they last took turns; a device that was set up anew
-	// and back again is itself again after it.
-	duplicateFor = time.Hour
-)
+// maxReport bounds a report: a few failures of 8 KiB each and a list of drifted
+// paths fit many times.
+const maxReport = 1 << 20
 
 // reportView is what this daemon has read of one report ref.
 type reportView struct {
@@ -182,13 +174,19 @@ func (p *pass) observed(id string) *schema.Observed {
 // factsOf gathers what is known of a device from its reports.
 func (p *pass) factsOf(id string) Facts {
 	var f Facts
+	var present *schema.Report // that stands there now
+	turned := false
 	if v := p.d.reports[id]; v != nil {
 		f.Report, f.Problem = v.report, v.problem
+		if v.tip != "" {
+			present = v.report
+		}
 	}
 	if s := p.d.state.seen[id]; s != nil {
 		f.LastSeen = s.At
-		f.Duplicate = !s.Duplicate.IsZero() && p.now.Sub(s.Duplicate) < duplicateFor
+		turned = !s.Duplicate.IsZero() && p.now.Sub(s.Duplicate) < duplicateFor
 	}
+	f.Duplicate = isDuplicate(p.status.record(id), present, turned, p.now)
 	return f
 }
 

@@ -122,9 +122,9 @@ func (s *Scene) policy(p *schema.Policy) planner.Policy {
 		out.ForgetBefore = *spec.ForgetFailuresBefore
 	}
 	if spec.Paused != nil {
-		out.Paused = reasonOr(spec.Paused.Reason, "paused")
+		out.Paused = or(spec.Paused.Reason, "paused")
 	} else if why, ok := s.Restrict.Paused[out.Name]; ok {
-		out.Paused = reasonOr(why, "paused")
+		out.Paused = or(why, "paused")
 	}
 	if s.Restrict.Disabled[out.Name] {
 		out.Enabled = false
@@ -140,13 +140,6 @@ func lineOf(p *schema.Policy) string {
 	return p.Metadata.Name
 }
 
-func reasonOr(reason, def string) string {
-	if reason == "" {
-		return def
-	}
-	return reason
-}
-
 func limit(v *schema.IntOrPercent) planner.Limit {
 	switch {
 	case v == nil:
@@ -160,10 +153,10 @@ func limit(v *schema.IntOrPercent) planner.Limit {
 // holdOf is why a device is held in git; "" = it is not.
 func (s *Scene) holdOf(m *schema.Member) string {
 	if m.Device != nil && m.Device.Spec.Hold != nil {
-		return reasonOr(m.Device.Spec.Hold.Reason, "held")
+		return or(m.Device.Spec.Hold.Reason, "held")
 	}
 	if why, ok := s.Restrict.Hold[m.ID]; ok {
-		return reasonOr(why, "held")
+		return or(why, "held")
 	}
 	return ""
 }
@@ -256,7 +249,7 @@ func (s *Scene) hearReport(d *planner.Device, r *schema.Report, observed *schema
 	if r.Hold != nil {
 		d.AdminHeld = true
 		if d.HeldReason == "" {
-			d.HeldReason = reasonOr(r.Hold.Reason, "held on the device")
+			d.HeldReason = or(r.Hold.Reason, "held on the device")
 		}
 	}
 	d.Said = planner.Said{
@@ -380,8 +373,17 @@ func timeOf(t *time.Time) time.Time {
 // online, idle, capable and at [AssumedVersion].
 func PlanNow(fleet *schema.Fleet, st *Status, reports map[string]*schema.Report, now time.Time, ownVersion string) planner.Result {
 	s := Scene{Fleet: fleet, Status: st, Facts: map[string]Facts{}, Now: now, OwnVersion: ownVersion}
+	if st != nil {
+		for id := range st.Devices {
+			s.Facts[id] = Facts{Duplicate: isDuplicate(st.record(id), nil, false, now)}
+		}
+	}
 	for id, r := range reports {
-		s.Facts[id] = Facts{Report: r}
+		f := Facts{Report: r}
+		if st != nil {
+			f.Duplicate = isDuplicate(st.record(id), r, false, now)
+		}
+		s.Facts[id] = f
 	}
 	return planner.Plan(PlannerInput(s))
 }

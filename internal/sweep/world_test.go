@@ -236,6 +236,16 @@ func (w *world) on(version string) int {
 
 func (w *world) commits() int { return w.repo.count(branchRef(schema.DefaultStatusBranch)) }
 
+// subjects are the first lines of the newest n status commits, newest first.
+func (w *world) subjects(n int) []string {
+	var lines []string
+	for c := w.repo.commits[w.repo.ref(branchRef(schema.DefaultStatusBranch))]; c != nil && len(lines) < n; c = w.repo.commits[c.parent] {
+		subject, _, _ := strings.Cut(c.message, "\n")
+		lines = append(lines, subject)
+	}
+	return lines
+}
+
 func (w *world) describe() string {
 	var b strings.Builder
 	st := w.status()
