@@ -82,6 +82,9 @@ func (d *draft) apply(dec planner.Decision, said planner.Said, now time.Time) bo
 		return false
 	}
 	d.moved = true
+	if a.StartedAt == nil && showsStart(a, dec, said) {
+		a.StartedAt, a.StartSeq = &now, said.Sequence
+	}
 	switch {
 	case dec.Started:
 		a.StartedAt, a.StartSeq = &now, said.Sequence
@@ -95,6 +98,13 @@ func (d *draft) apply(dec planner.Decision, said planner.Said, now time.Time) bo
 		d.end(a, dec, now)
 	}
 	return true
+}
+
+// showsStart says whether what ends an attempt, or finds it on target, is the
+// first report that is seen of its start.
+func showsStart(a *schema.Attempt, dec planner.Decision, said planner.Said) bool {
+	ended := dec.OnTarget || dec.End == planner.OK || dec.End == planner.Failed
+	return ended && said.Attempt == a.Attempt && (said.Begun || said.Outcome == string(planner.Failed))
 }
 
 // end writes an outcome. A document that could still be begun never outlives
@@ -179,12 +189,12 @@ func (d *draft) document() *schema.Assignment {
 }
 
 // assign starts the next attempt.
-func (d *draft) assign(install string, settle *schema.Duration, because *schema.Because, now time.Time) {
+func (d *draft) assign(install, release string, settle *schema.Duration, because *schema.Because, now time.Time) {
 	m := d.member
 	number := d.lastNumber() + 1
 	d.status.Attempts = append(d.status.Attempts, schema.Attempt{
 		Attempt: number, Policy: m.Policy, Line: m.Line, Version: m.Version, Digest: m.Rendered.Digest,
-		Rollout: m.Rollout, InstallID: install, Pinned: m.Pinned, AssignedAt: now,
+		Rollout: m.Rollout, Release: release, InstallID: install, Pinned: m.Pinned, AssignedAt: now,
 	})
 	next := d.document()
 	next.For, next.Attempt, next.Version, next.Digest = install, number, m.Version, m.Rendered.Digest

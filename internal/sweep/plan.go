@@ -84,7 +84,7 @@ func (p *pass) makeDrafts(in planner.Input) {
 	}
 	if p.rebuilt {
 		for _, dr := range p.drafts {
-			dr.complete()
+			dr.complete(p.fleet.fleet)
 		}
 	}
 }
@@ -137,7 +137,7 @@ func (p *pass) assign(dr *draft, v *planner.Verdict) {
 	if policy := p.fleet.fleet.Policy(m.Policy); policy != nil && policy.Spec.Settle.D(0) > 0 {
 		settle = policy.Spec.Settle
 	}
-	dr.assign(v.Device.InstallID, settle, p.becauseOf(m), p.now)
+	dr.assign(v.Device.InstallID, p.fleet.fleet.ReleaseDigest(m.Line, m.Version), settle, p.becauseOf(m), p.now)
 	move := dr.move(lastAttempt(dr.status))
 	move.Because = v.Reason
 	p.result.Assigned = append(p.result.Assigned, move)

@@ -168,7 +168,7 @@ func (p *pass) rebuildAttempt(rec *Record, doc *schema.Assignment, report *schem
 }
 
 // complete fills in what only the fleet knows of a rebuilt attempt.
-func (d *draft) complete() {
+func (d *draft) complete(fleet *schema.Fleet) {
 	d.force = true
 	m := d.member
 	if m == nil || m.Rendered == nil {
@@ -180,6 +180,7 @@ func (d *draft) complete() {
 			continue
 		}
 		a.Version, a.Rollout, a.Line, a.Pinned = m.Version, m.Rollout, m.Line, m.Pinned
+		a.Release = fleet.ReleaseDigest(m.Line, m.Version)
 		if a.Policy == "" {
 			a.Policy = m.Policy
 		}

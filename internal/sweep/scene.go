@@ -121,6 +121,7 @@ func (s *Scene) policy(p *schema.Policy) planner.Policy {
 	if spec.ForgetFailuresBefore != nil {
 		out.ForgetBefore = *spec.ForgetFailuresBefore
 	}
+	out.Release = s.Fleet.ReleaseDigest(out.Line, or(out.TargetVersion, s.OwnVersion))
 	if spec.Paused != nil {
 		out.Paused = or(spec.Paused.Reason, "paused")
 	} else if why, ok := s.Restrict.Paused[out.Name]; ok {
@@ -342,9 +343,9 @@ func (s *Scene) attempts(rec *Record, facts Facts) []planner.Attempt {
 		a := &rec.Status.Attempts[i]
 		pa := planner.Attempt{
 			Number: a.Attempt, Policy: a.Policy, Line: a.Line, Target: planner.Target{Version: a.Version, Digest: a.Digest},
-			Rollout: a.Rollout, InstallID: a.InstallID, Pinned: a.Pinned,
+			Rollout: a.Rollout, Release: a.Release, InstallID: a.InstallID, Pinned: a.Pinned,
 			AssignedAt: a.AssignedAt, StartedAt: timeOf(a.StartedAt), OnTargetAt: timeOf(a.OnTargetAt), EndedAt: timeOf(a.EndedAt),
-			Outcome: planner.Outcome(a.Outcome),
+			Outcome: planner.Outcome(a.Outcome), Because: causeOf(a),
 		}
 		if p, ok := s.Pickup[rec.ID]; ok && p.Attempt == a.Attempt {
 			pa.PickupFrom = p.From
@@ -359,6 +360,15 @@ func (s *Scene) attempts(rec *Record, facts Facts) []planner.Attempt {
 		out = append(out, pa)
 	}
 	return out
+}
+
+// causeOf is why an attempt ended or is being taken back. Of one that had
+// not begun the recall tells it; its end says only that nothing had begun.
+func causeOf(a *schema.Attempt) string {
+	if a.Recall != nil && (a.Outcome == "" || a.Outcome == schema.OutcomeDeferred || a.Outcome == schema.OutcomeUnreached) {
+		return a.Recall.Because
+	}
+	return a.Message
 }
 
 func timeOf(t *time.Time) time.Time {
