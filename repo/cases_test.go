@@ -442,6 +442,24 @@ func TestB14_KnownHostsWithManyLines(t *testing.T) {
 	}
 }
 
+// A server with keys of two types is known by either.
+func TestB14_ServerWithTwoKeys(t *testing.T) {
+	ctx := context.Background()
+	p, srv := overSSH(t)
+	seed(t, p, "main", map[string]string{"a": "a"})
+	second := srv.AlsoECDSA(t)
+	for what, line := range map[string]string{"one": srv.KnownHostsLine(), "the other": second, "both": srv.KnownHostsLine() + second} {
+		if err := os.WriteFile(srv.KnownHosts, []byte(line), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			if _, err := open(t, p).Refs(ctx, "refs/heads/"); err != nil {
+				t.Errorf("with %s known: %v", what, err)
+			}
+		}
+	}
+}
+
 // A server with a new host key is refused until a person has looked; then it
 // goes on, without a restart.
 func TestB15_HostKeyRotated(t *testing.T) {

@@ -1,7 +1,9 @@
 package gitserver
 
 import (
+	"crypto/ecdsa"
 	"crypto/ed25519"
+	"crypto/elliptic"
 	"crypto/rand"
 	"encoding/pem"
 	"fmt"
@@ -29,6 +31,7 @@ type SSH struct {
 	key   ssh.PublicKey // of the client
 	mu    sync.Mutex
 	host  ssh.Signer
+	more  []ssh.Signer // further host keys, of other types
 	hang  bool
 	gitV2 bool
 	conns map[net.Conn]bool
@@ -106,12 +109,34 @@ func (s *SSH) NewHostKey(t testing.TB) {
 	s.host = signer
 }
 
+// AlsoECDSA gives the server a host key of a second type and returns the line
+// of a known_hosts file for it.
+func (s *SSH) AlsoECDSA(t testing.TB) string {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := ssh.NewSignerFromKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.more = append(s.more, signer)
+	return s.knownHostsLine(signer)
+}
+
 // KnownHostsLine names the present host key.
 func (s *SSH) KnownHostsLine() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.knownHostsLine(s.host)
+}
+
+func (s *SSH) knownHostsLine(key ssh.Signer) string {
 	host, port, _ := net.SplitHostPort(s.Addr)
-	return fmt.Sprintf("[%s]:%s %s", host, port, ssh.MarshalAuthorizedKey(s.host.PublicKey()))
+	return fmt.Sprintf("[%s]:%s %s", host, port, ssh.MarshalAuthorizedKey(key.PublicKey()))
 }
 
 // Fingerprint is that of the present host key.
@@ -139,7 +164,7 @@ func (s *SSH) AcceptV2(on bool) {
 func (s *SSH) serve(conn net.Conn) {
 	s.mu.Lock()
 	s.conns[conn] = true
-	host, hang := s.host, s.hang
+	keys, hang := append([]ssh.Signer{s.host}, s.more...), s.hang
 	s.mu.Unlock()
 	defer func() {
 		s.mu.Lock()
@@ -157,7 +182,9 @@ func (s *SSH) serve(conn net.Conn) {
 		}
 		return nil, nil
 	}}
-	cfg.AddHostKey(host)
+	for _, key := range keys {
+		cfg.AddHostKey(key)
+	}
 	_, chans, reqs, err := ssh.NewServerConn(conn, cfg)
 	if err != nil {
 		return
