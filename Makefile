@@ -17,6 +17,13 @@ FUZZTIME      ?= 20s
 BENCH         ?= .
 BENCHTIME     ?= 1x
 
+# What the program says of itself: the tag, where this commit has one or
+# follows one, and the commit, also where go leaves version control alone.
+VERSION       ?= $(shell git describe --tags --dirty 2>/dev/null)
+REVISION      ?= $(shell git rev-parse HEAD 2>/dev/null)
+MODIFIED      ?= $(shell git status --porcelain --untracked-files=no 2>/dev/null | head -c 1 | tr -d '\n' | sed 's/./yes/')
+STAMP          = -X main.stampedVersion=$(VERSION) -X main.stampedRevision=$(REVISION) -X main.stampedModified=$(MODIFIED)
+
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -25,7 +32,7 @@ help: ## list the targets
 
 .PHONY: build
 build: ## build bin/gitopsd
-	$(GO) build -trimpath -o $(BIN)/gitopsd ./cmd/gitopsd
+	$(GO) build -trimpath -ldflags '$(STAMP)' -o $(BIN)/gitopsd ./cmd/gitopsd
 
 .PHONY: test
 test: ## run the fast tests: no root, no network beyond loopback, under three minutes

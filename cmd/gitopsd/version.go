@@ -2,11 +2,13 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"runtime"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
+	"github.com/gitopsd/gitopsd/internal/view"
 	"github.com/gitopsd/gitopsd/schema"
 )
 
@@ -39,7 +41,30 @@ func readBuild() build {
 			}
 		}
 	}
+	if stampedVersion != "" {
+		b.Version = stampedVersion
+	}
+	if stampedRevision != "" {
+		b.Revision, b.Modified = stampedRevision, stampedModified != ""
+	}
 	return b
+}
+
+// What the Makefile stamps with -ldflags -X, since a build may be told to
+// leave version control alone. The version is that of a tag, and empty
+// without one.
+var stampedVersion, stampedRevision, stampedModified string
+
+// text is a build on one line.
+func (b build) text() string {
+	text := fmt.Sprintf("gitopsd %s %s %s/%s", b.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	if b.Revision != "" {
+		text += " " + view.Short(b.Revision)
+		if b.Modified {
+			text += ", modified"
+		}
+	}
+	return text + "\n"
 }
 
 // versionDocument is the JSON of gitopsd version.
@@ -71,7 +96,7 @@ func versionCommand(a *app) *cobra.Command {
 			if output.value == "json" {
 				return writeJSON(a.out, doc)
 			}
-			_, err := fmt.Fprintf(a.out, "gitopsd %s %s %s\n", doc.Version, doc.Go, doc.Platform)
+			_, err := io.WriteString(a.out, a.build.text())
 			return err
 		},
 	}
