@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -112,7 +113,9 @@ func folder(wanted string) (string, error) {
 		}
 		return filepath.EvalSymlinks(dir)
 	}
-	if err := os.MkdirAll(wanted, 0o755); err != nil {
+	// Only the folder itself is made: a parent that is missing is a mistake in
+	// the name, and would be left behind.
+	if err := os.Mkdir(wanted, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", err
 	}
 	entries, err := os.ReadDir(wanted)
