@@ -84,11 +84,15 @@ func checkAgent(spec schema.AgentSpec) error {
 // agent joins repository, control and agent, and runs them until ctx ends.
 func (a *app) agent(ctx context.Context, spec schema.AgentSpec, file string, once bool, logger *slog.Logger) (err error) {
 	root := or(spec.Root, "/")
-	control, err := newControl(spec, root, logger)
+	if once {
+		logger = quietLog(logger, spec.LogFormat, noAnswer)
+	}
+	way, err := newControl(spec, root, logger)
 	if err != nil {
 		return err
 	}
-	defer control.Close()
+	defer way.Close()
+	control := &remembering{Control: way}
 	agent, err := reconcile.New(reconcile.Config{
 		Device: spec.Device, Root: root, AgentVersion: a.build.Version, InitialVersion: spec.InitialVersion, Control: control,
 		Interval: spec.Interval.D(defaultInterval), Heartbeat: spec.Heartbeat.D(defaultHeartbeat),
@@ -103,7 +107,7 @@ func (a *app) agent(ctx context.Context, spec schema.AgentSpec, file string, onc
 	}
 	defer func() { err = errors.Join(err, agent.Close()) }()
 	if once {
-		return a.agentOnce(ctx, agent)
+		return a.agentOnce(ctx, agent, control)
 	}
 	logger.Info("agent started", "device", spec.Device, "version", a.build.Version)
 	switch err := agent.Run(ctx); {
@@ -118,10 +122,13 @@ func (a *app) agent(ctx context.Context, spec schema.AgentSpec, file string, onc
 }
 
 // agentOnce makes one pass and says what came of it.
-func (a *app) agentOnce(ctx context.Context, agent *reconcile.Agent) error {
+func (a *app) agentOnce(ctx context.Context, agent *reconcile.Agent, control *remembering) error {
 	result, err := agent.Once(ctx)
 	if err != nil {
 		return err
+	}
+	if result.Exit != 0 && control.err != nil {
+		return control.ended(result.Summary)
 	}
 	if result.Summary != "" {
 		a.sayln("%s", clean(result.Summary))

@@ -68,7 +68,7 @@ type agentOptions struct {
 
 func bindAgent(cmd *cobra.Command) *agentOptions {
 	o := &agentOptions{settings: agentSettings()}
-	o.settings.bind(cmd.Flags())
+	o.settings.bind(cmd)
 	cmd.Flags().StringVar(&o.config, flagConfig, "", "configuration `file` (default "+defaultAgentConfig+" if it exists)")
 	return o
 }

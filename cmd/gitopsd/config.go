@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -55,13 +56,31 @@ func configShowServe(a *app) *cobra.Command {
 	options := bindServe(cmd)
 	format.bind(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		_, list, file, err := options.resolve(cmd, a.env)
+		spec, list, file, err := options.resolve(cmd, a.env)
 		if err != nil {
 			return err
 		}
+		effectiveState(list, spec, a.env)
 		return a.showConfig("serve", file, list, format)
 	}
 	return cmd
+}
+
+// effectiveState puts the folder that serve would use in the place of the
+// rule that it is found by. Without a repository it is the one above.
+func effectiveState(list []resolved, spec schema.ServeSpec, env environment) {
+	base, err := stateBase(spec.State, env)
+	if err != nil {
+		return // serve says so
+	}
+	if spec.Repo.URL != "" {
+		base = filepath.Join(base, folderName(spec.Repo.URL))
+	}
+	for i := range list {
+		if list[i].Name == "state" {
+			list[i].Value = base
+		}
+	}
 }
 
 func configShowAgent(a *app) *cobra.Command {

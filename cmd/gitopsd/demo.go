@@ -38,6 +38,7 @@ needs neither root nor network nor git; everything is in one temporary folder.`,
 		},
 	}
 	cmd.Flags().BoolVar(&config.Keep, "keep", false, "leave the folder behind")
-	cmd.Flags().StringVar(&config.Dir, "dir", "", "work in this folder, which must be empty (default a new temporary one)")
+	cmd.Flags().StringVar(&config.Dir, "dir", "", "work in this `folder`, which must be empty (default a new temporary one)")
+	completeFlag(cmd, "dir", "folder", nil)
 	return cmd
 }

@@ -2,7 +2,9 @@ package main
 
 import (
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"golang.org/x/term"
@@ -22,6 +24,37 @@ func newEnvironment(list []string) environment {
 		}
 	}
 	return env
+}
+
+// given are the variables that gitopsd sets for hooks and never reads; a
+// hook may start it.
+var given = []string{
+	"GITOPSD_ATTEMPT", "GITOPSD_CHANGED_FILES", "GITOPSD_FROM", "GITOPSD_REBOOT_PENDING",
+	"GITOPSD_ROLLING_BACK", "GITOPSD_RUN", "GITOPSD_TO",
+}
+
+// warnOfUnknownVariables names variables that look like settings and are
+// none: a misspelled one would be passed over in silence.
+func (a *app) warnOfUnknownVariables() {
+	known := []string{variable(flagConfig)}
+	for _, s := range serveSettings().list {
+		known = append(known, variable(s.flag))
+	}
+	for _, s := range agentSettings().list {
+		if s.flag != "" {
+			known = append(known, variable(s.flag))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.env)) {
+		if !strings.HasPrefix(name, "GITOPSD_") || slices.Contains(known, name) || slices.Contains(given, name) {
+			continue
+		}
+		text := "warning: the variable " + clean(name) + " is no setting"
+		if near := nearest(name, known); near != "" {
+			text += "; did you mean " + near + "?"
+		}
+		a.sayln("%s", text)
+	}
 }
 
 // unlimitedWidth is used where output goes to a file or a pipe: nothing is

@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/gitopsd/gitopsd/internal/view"
+	"github.com/gitopsd/gitopsd/repo"
 )
 
 // Exit codes. They are a contract with scripts.
@@ -68,8 +70,17 @@ func (a *app) report(cmd *cobra.Command, err error) int {
 	if errors.As(err, &e) && e.err == nil {
 		return code
 	}
-	fmt.Fprintf(a.err, "%s: %s\n", cmd.CommandPath(), view.CleanLines(err.Error()))
-	for _, hint := range hints(err) {
+	// Package repo writes its hint in brackets, for a log; here it gets its line.
+	text, list := err.Error(), hints(err)
+	var where *repo.Error
+	if errors.As(err, &where) && where.Hint != "" {
+		text = strings.ReplaceAll(text, " ("+where.Hint+")", "")
+		if !slices.Contains(list, where.Hint) {
+			list = append(list, where.Hint)
+		}
+	}
+	fmt.Fprintf(a.err, "%s: %s\n", cmd.CommandPath(), view.CleanLines(text))
+	for _, hint := range list {
 		fmt.Fprintf(a.err, "hint: %s\n", view.CleanLines(hint))
 	}
 	return code

@@ -26,6 +26,7 @@ and what it says of itself.`,
   gitopsd explain gw-berlin-01 --repo https://git.example/fleet.git -o json`,
 	}
 	options := bindReader(cmd)
+	cmd.ValidArgsFunction = completeReported(a, options)
 	format.bind(cmd)
 	var history bool
 	cmd.Flags().BoolVar(&history, "history", false, "read the changes of its status from a remote repository too, which has to send the history of the status branch")

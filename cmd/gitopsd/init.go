@@ -22,8 +22,9 @@ func initCommand(a *app) *cobra.Command {
 		Long: `Write a small fleet repository with comments into DIR (default: here). It is
 valid as it is, and its policy is switched off. Files that exist are never
 overwritten: if one is in the way, nothing is written.`,
-		GroupID: groupAuthor,
-		Args:    args(0, 1, "[DIR]"),
+		GroupID:           groupAuthor,
+		Args:              args(0, 1, "[DIR]"),
+		ValidArgsFunction: completeFolder(0),
 		Example: `  gitopsd init fleet
   cd fleet && git init -b main && git add . && git commit -m "a fleet"`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -45,6 +46,10 @@ overwritten: if one is in the way, nothing is written.`,
 
 // writeStarter writes the starter files below dir and lists them.
 func writeStarter(dir string) ([]string, error) {
+	if isBare(dir) {
+		return nil, withHint(fmt.Errorf("cannot write a starter fleet repository into %s: it is a bare git repository", dir),
+			"write it into a clone: git clone %s fleet, then gitopsd init fleet", dir)
+	}
 	starter, err := fs.Sub(starterFiles, "starter")
 	if err != nil {
 		return nil, err
@@ -69,7 +74,7 @@ func writeStarter(dir string) ([]string, error) {
 	}
 	if len(inTheWay) > 0 {
 		return nil, withHint(fmt.Errorf("cannot write a starter fleet repository into %s: it has %s already, and nothing is overwritten", dir, strings.Join(inTheWay, ", ")),
-			"name a new folder: gitopsd init fleet")
+			"name another folder: gitopsd init %s", freeName(dir))
 	}
 	for _, p := range paths {
 		if err := copyNew(starter, p, filepath.Join(dir, filepath.FromSlash(p))); err != nil {
@@ -77,6 +82,23 @@ func writeStarter(dir string) ([]string, error) {
 		}
 	}
 	return paths, nil
+}
+
+// freeName is a folder beside dir that does not exist.
+func freeName(dir string) string {
+	base := filepath.Clean(dir)
+	if base == "." || base == string(filepath.Separator) {
+		base = "fleet"
+	}
+	for i := 1; ; i++ {
+		name := base
+		if i > 1 {
+			name = fmt.Sprintf("%s-%d", base, i)
+		}
+		if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) {
+			return name
+		}
+	}
 }
 
 // copyNew copies a file to a path where there is none.

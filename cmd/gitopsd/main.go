@@ -72,14 +72,30 @@ each device (gitopsd agent) brings it there, or puts it back.`,
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
+	root.SetUsageFunc(func(cmd *cobra.Command) error {
+		width, _, _ := terminalSize(a.out)
+		return usageText(cmd.OutOrStdout(), cmd, width)
+	})
+	root.Version = a.build.Version
+	root.SetVersionTemplate(a.build.text())
 	root.AddGroup(
 		&cobra.Group{ID: groupRun, Title: "Run a fleet:"},
 		&cobra.Group{ID: groupAuthor, Title: "Write a fleet repository:"},
 		&cobra.Group{ID: groupLook, Title: "See what happens:"},
 		&cobra.Group{ID: groupOther, Title: "Other:"},
 	)
-	root.AddCommand(commands(a)...)
+	for _, cmd := range commands(a) {
+		if cmd.ValidArgsFunction == nil && cmd.ValidArgs == nil {
+			cmd.ValidArgsFunction = offerNothing
+		}
+		root.AddCommand(cmd)
+	}
 	root.SetHelpCommandGroupID(groupOther)
+	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) {
+		if cmd.Flags().Lookup(flagConfig) != nil {
+			a.warnOfUnknownVariables()
+		}
+	}
 	return root
 }
 

@@ -80,8 +80,9 @@ capable and at v0.0.0, and the summary says so.
 
 Exit codes with --exit-code: 0 nothing would be upgraded or recalled, 3
 something would. Without it: 0. An invalid fleet always ends with 3.`,
-		GroupID: groupAuthor,
-		Args:    args(0, 1, "[DIR]"),
+		GroupID:           groupAuthor,
+		Args:              args(0, 1, "[DIR]"),
+		ValidArgsFunction: completeFolder(0),
 		Example: `  gitopsd plan
   gitopsd plan examples/fleet-repo
   gitopsd plan --repo https://git.example/fleet.git --exit-code

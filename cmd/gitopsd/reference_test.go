@@ -201,8 +201,8 @@ func writeCommand(b *strings.Builder, c *cobra.Command) {
 		fmt.Fprintf(b, "\n```sh\n%s\n```\n", unindent(c.Example))
 	}
 	c.InitDefaultHelpFlag()
-	if usages := c.NonInheritedFlags().FlagUsages(); usages != "" {
-		fmt.Fprintf(b, "\n```text\n%s```\n", usages)
+	if flags := flagsText(c, 0); flags != "" {
+		fmt.Fprintf(b, "\n```text\n%s```\n", strings.TrimPrefix(flags, "\n"))
 	}
 }
 

@@ -41,8 +41,9 @@ func renderCommand(a *app) *cobra.Command {
 		Short: "Print what one device should be",
 		Long: `Print the desired spec of one device as it would be assigned: release, overlays
 and the device's own part merged, variables filled in, payloads by digest.`,
-		GroupID: groupAuthor,
-		Args:    args(1, 2, "DEVICE [DIR]"),
+		GroupID:           groupAuthor,
+		Args:              args(1, 2, "DEVICE [DIR]"),
+		ValidArgsFunction: completeDevice(a),
 		Example: `  gitopsd render gw-berlin-01
   gitopsd render gw-berlin-01 examples/fleet-repo --origin
   gitopsd render gw-berlin-01 -o json | jq .digest`,

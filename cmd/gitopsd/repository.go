@@ -68,6 +68,18 @@ func repoHint(err error, where string) error {
 	return err
 }
 
+// isWorkTree says whether a folder is a clone that people work in.
+func isWorkTree(path string) bool {
+	_, err := os.Stat(filepath.Join(path, ".git"))
+	return path != "" && err == nil
+}
+
+// isBare says whether a folder is a git repository without a working tree.
+func isBare(path string) bool {
+	head, err := os.Stat(filepath.Join(path, "HEAD"))
+	return err == nil && head.Mode().IsRegular() && isFolder(filepath.Join(path, "objects")) && isFolder(filepath.Join(path, "refs"))
+}
+
 // openError is for a repository that cannot be opened: package repo names
 // operation and repository too, which would only say it twice.
 func openError(what, where string, err error) error {
@@ -96,13 +108,18 @@ func bindReader(cmd *cobra.Command) *readerOptions {
 	}
 	var list []setting[schema.ServeSpec]
 	for _, s := range o.settings.list {
-		if !idle[s.flag] {
-			list = append(list, s)
+		if idle[s.flag] {
+			continue
 		}
+		if s.group == "" && s.flag != "repo" {
+			s.group = connectionFlags
+		}
+		list = append(list, s)
 	}
 	o.settings.list = list
-	o.settings.bind(cmd.Flags())
+	o.settings.bind(cmd)
 	cmd.Flags().StringVar(&o.config, flagConfig, "", "configuration `file` of gitopsd serve (default "+defaultServeConfig+" if it exists)")
+	under(cmd.Flags().Lookup(flagConfig), connectionFlags)
 	return o
 }
 

@@ -48,8 +48,10 @@ says what a person must do.`,
 	options := bindServe(cmd)
 	flags := cmd.Flags()
 	flags.BoolVar(&acts.once, "once", false, "do one sweep and end")
-	flags.StringVar(&acts.accept.Rewrite, "accept-rewrite", "", "go on with the rewritten source branch whose head is this commit")
-	flags.StringVar(&acts.accept.StatusLoss, "accept-status-loss", "", "rebuild the lost status branch, as of this source commit")
+	flags.StringVar(&acts.accept.Rewrite, "accept-rewrite", "", "go on with the rewritten source branch whose head is this `commit`")
+	flags.StringVar(&acts.accept.StatusLoss, "accept-status-loss", "", "rebuild the lost status branch, as of this source `commit`")
+	completeFlag(cmd, "accept-rewrite", "commit", nil)
+	completeFlag(cmd, "accept-status-loss", "commit", nil)
 	flags.BoolVar(&acts.accept.Clock, "accept-clock", false, "the clock is right as it is now; for the first sweep only")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		spec, _, file, err := options.resolve(cmd, a.env)
@@ -91,6 +93,13 @@ func (a *app) serve(ctx context.Context, spec schema.ServeSpec, acts serveActs, 
 			"folder", filepath.Join(base, folderName(spec.Repo.URL)), "instead", state.path)
 	}
 
+	if acts.once {
+		logger = quietLog(logger, spec.LogFormat, "stopped: ")
+	}
+	if isWorkTree(spec.Repo.URL) {
+		logger.Warn("the repository is a working tree: the status branch is written into it, and what is committed there counts as merged without a push",
+			"repo", spec.Repo.URL, "remedy", "name the repository that it is pushed to")
+	}
 	config := repo.Config{
 		URL: spec.Repo.URL, Credentials: credentialsOf(spec.Repo), Store: filepath.Join(state.path, "fleet.git"),
 		Timeout: spec.Timeout.D(defaultTimeout), Author: repo.Author(spec.Author), Logger: logger,
@@ -138,6 +147,9 @@ func (a *app) sweepOnce(ctx context.Context, daemon *sweep.Daemon, spec schema.S
 	if len(pass.Stops) == 0 {
 		a.sayln("%s", passText(or(spec.Branch, schema.DefaultBranch), pass))
 		return nil
+	}
+	if spec.LogFormat == "json" {
+		return &exitError{code: exitContent} // the log has them
 	}
 	for _, c := range pass.Stops {
 		a.sayln("stopped: %s", clean(c.Message))

@@ -72,7 +72,7 @@ type serveOptions struct {
 
 func bindServe(cmd *cobra.Command) *serveOptions {
 	o := &serveOptions{settings: serveSettings()}
-	o.settings.bind(cmd.Flags())
+	o.settings.bind(cmd)
 	cmd.Flags().StringVar(&o.config, flagConfig, "", "configuration `file` (default "+defaultServeConfig+" if it exists)")
 	return o
 }

@@ -2,11 +2,11 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/gitopsd/gitopsd/schema"
 )
@@ -17,9 +17,11 @@ import (
 type setting[S any] struct {
 	flag  string // "" = only in the file
 	field string
+	group string // heading in the help; "" = the flags of every day
 	kind  string // what stands for the value in the help
 	usage string
-	def   string // shown where nothing sets it; the consumer applies it
+	known []string // its words, where it is one of a few
+	def   string   // shown where nothing sets it; the consumer applies it
 	get   func(*S) string
 	set   func(*S, string) error
 }
@@ -60,7 +62,7 @@ func (v *value) Type() string { return v.kind }
 
 // bind defines the flags. Their defaults are empty: an absent flag must not
 // hide what the environment or the file says.
-func (s *settings[S]) bind(flags *pflag.FlagSet) {
+func (s *settings[S]) bind(cmd *cobra.Command) {
 	s.values = map[string]*value{}
 	for _, one := range s.list {
 		if one.flag == "" {
@@ -71,7 +73,9 @@ func (s *settings[S]) bind(flags *pflag.FlagSet) {
 			usage += " (default " + one.def + ")"
 		}
 		s.values[one.flag] = &value{kind: one.kind}
-		flags.Var(s.values[one.flag], one.flag, usage)
+		cmd.Flags().Var(s.values[one.flag], one.flag, usage)
+		under(cmd.Flags().Lookup(one.flag), one.group)
+		completeFlag(cmd, one.flag, one.kind, one.known)
 	}
 }
 
@@ -129,6 +133,7 @@ func text[S any](flag, kind, field, def, usage string, at func(*S) *string) sett
 // word is a text that is one of a few words.
 func word[S any](flag, field, usage string, known []string, at func(*S) *string) setting[S] {
 	one := text(flag, "word", field, known[0], usage+": "+strings.Join(known, ", "), at)
+	one.known = known
 	one.set = func(s *S, v string) error {
 		for _, k := range known {
 			if v == k {
@@ -153,8 +158,14 @@ func duration[S any](flag, field string, def time.Duration, usage string, at fun
 		},
 		set: func(s *S, v string) error {
 			d, err := time.ParseDuration(v)
-			if err != nil || d <= 0 {
-				return fmt.Errorf("%q is no length of time such as 30s or 1m30s", v)
+			if _, isNumber := strconv.ParseFloat(v, 64); isNumber == nil && err != nil {
+				return withHint(fmt.Errorf("%q has no unit", v), "write %ss for seconds, %sm for minutes", v, v)
+			}
+			switch {
+			case err != nil:
+				return withHint(fmt.Errorf("%q is no length of time", v), "write it like 30s or 1m30s")
+			case d <= 0:
+				return withHint(fmt.Errorf("%q is not more than zero", v), "leave it away for the default, %s", schema.Duration(def))
 			}
 			value := schema.Duration(d)
 			*at(s) = &value
@@ -180,7 +191,12 @@ func credentials[S any](prefix, field string, at func(*S) *schema.Credentials) [
 		if name == "username" {
 			kind = "name"
 		}
-		return text(prefix+flag, kind, field+"."+name, "", usage, func(s *S) *string { return of(at(s)) })
+		made := text(prefix+flag, kind, field+"."+name, "", usage, func(s *S) *string { return of(at(s)) })
+		made.group = credentialFlags
+		if prefix != "" {
+			made.group = reportsFlags
+		}
+		return made
 	}
 	return []setting[S]{
 		one("username", "username", "user name for basic authentication and ssh", func(c *schema.Credentials) *string { return &c.Username }),

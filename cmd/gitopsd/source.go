@@ -1,11 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/gitopsd/gitopsd/schema"
 )
@@ -31,16 +34,49 @@ func loadFleet(dir, ownVersion string) (*schema.Fleet, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s in %s: %w", action, dir, err)
 	}
-	if fleet.Files == 0 && len(fleet.Problems) == 0 {
+	if !looksLikeFleet(src, fleet) {
 		return nil, noFleet(dir)
 	}
 	return fleet, nil
 }
 
+// looksLikeFleet says whether a folder is one, however wrong what it holds:
+// a file names this program, or the folders are those of a fleet. Where only a
+// devices/ of something else is, every file in it would be a problem.
+func looksLikeFleet(src schema.Source, fleet *schema.Fleet) bool {
+	if fleet.Files == 0 && len(fleet.Problems) == 0 {
+		return false
+	}
+	entries, err := src.Entries()
+	if err != nil || fleet.Valid() {
+		return true
+	}
+	folders := map[string]bool{}
+	for _, e := range entries {
+		top, _, nested := strings.Cut(e.Path, "/")
+		if !nested || !isYAML(e.Path) || !slices.Contains([]string{"policies", "releases", "overlays", "devices"}, top) {
+			continue
+		}
+		folders[top] = true
+		const limit = 1 << 20 // far above any document that validates
+		if data, err := src.Read(e, limit); err == nil && bytes.Contains(data, []byte("gitopsd")) {
+			return true
+		}
+	}
+	return folders["policies"] && folders["releases"]
+}
+
+func isYAML(path string) bool {
+	return strings.HasSuffix(path, ".yaml") || strings.HasSuffix(path, ".yml")
+}
+
 // noFleet is for a folder without a single document: nothing is wrong with
 // it, but it is hardly what was meant.
 func noFleet(dir string) error {
-	err := fmt.Errorf("%s holds no fleet: no document below policies/, releases/, overlays/ or devices/", dir)
+	err := fmt.Errorf("%s does not look like a fleet repository: it holds no document of %s below policies/, releases/, overlays/ or devices/", dir, schema.APIVersion)
+	if inside, globErr := filepath.Glob(filepath.Join(dir, "*", "policies")); globErr == nil && len(inside) > 0 {
+		return withHint(err, "%s looks like one", filepath.Dir(inside[0]))
+	}
 	abs, absErr := filepath.Abs(dir)
 	if absErr == nil {
 		for up := filepath.Dir(abs); up != filepath.Dir(up); up = filepath.Dir(up) {

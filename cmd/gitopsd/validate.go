@@ -26,8 +26,9 @@ file, line, column, rule and, where it can, a hint. The same checks run in the
 daemon before anything is assigned. Warnings do not make a fleet invalid.
 
 Exit codes: 0 valid, 3 there are errors, 1 it could not be read.`,
-		GroupID: groupAuthor,
-		Args:    args(0, 1, "[DIR]"),
+		GroupID:           groupAuthor,
+		Args:              args(0, 1, "[DIR]"),
+		ValidArgsFunction: completeFolder(0),
 		Example: `  gitopsd validate
   gitopsd validate examples/fleet-repo
   gitopsd validate -o json | jq -r '.problems[].message'`,
@@ -86,5 +87,5 @@ func (a *app) invalid(dir string, fleet *schema.Fleet) error {
 	}
 	wrong, _ := tally(fleet.Problems)
 	return withHint(&exitError{code: exitContent, err: fmt.Errorf("%s is not valid: %s", dir, plural(wrong, "error"))},
-		"gitopsd validate %s lists them", dir)
+		"correct what stands above; gitopsd validate %s checks it again", dir)
 }
