@@ -118,6 +118,8 @@ type Daemon struct {
 	duplicates map[string]bool   // devices that two installations were logged of
 	said       map[string]string // what was logged last, by subject, so that nothing is said twice
 	because    map[string]*schema.Because
+	meantIDs   map[string]string // what the name of an unknown device is likely to mean, by meantAt
+	meantAt    string            // source commit
 }
 
 // New makes a daemon and reads its state folder; nothing is fetched yet.
@@ -181,11 +183,15 @@ func (d *Daemon) Once(ctx context.Context) (Pass, error) {
 		p := newPass(d)
 		err := p.run(ctx)
 		p.result.Lost = lost
+		if err == nil && !p.mute && d.status != nil {
+			d.state.watch.Swept = or(d.status.swept(), d.state.watch.Swept)
+		}
 		if saveErr := d.state.save(); saveErr != nil {
 			err = errors.Join(err, fmt.Errorf("write the state folder %s: %w", d.cfg.State, saveErr))
 		}
 		if err == nil {
 			if !p.mute {
+				p.sayAccepted(ctx)
 				d.accept = Accept{}
 			}
 			return p.result, nil

@@ -118,7 +118,7 @@ func (p *pass) readTip(ctx context.Context) error {
 	}
 	st, err := readStatus(ctx, d.cfg.Remote, p.tip, d.status)
 	if err != nil {
-		if s, ok := asStop(err); ok {
+		if s, ok := p.asStop(err); ok {
 			p.status = newStatus()
 			p.status.Commit = p.tip
 			return p.statusLoss(ctx, s)
@@ -135,6 +135,7 @@ func (p *pass) readTip(ctx context.Context) error {
 func (p *pass) noteForeignCommit(ctx context.Context) error {
 	d := p.d
 	if d.status == nil {
+		d.status = p.status
 		return nil
 	}
 	for id, old := range d.status.Devices {
@@ -142,7 +143,7 @@ func (p *pass) noteForeignCommit(ctx context.Context) error {
 			continue
 		}
 		if now := p.status.generation(id); now < old.Assignment.Generation {
-			return p.statusLoss(ctx, rewound(id, old.Assignment.Generation, now))
+			return p.statusLoss(ctx, p.rewound(id, old.Assignment.Generation, now))
 		}
 		if rec := p.status.Devices[id]; rec == nil || rec.Assignment != old.Assignment {
 			d.unsure[id] = true

@@ -28,6 +28,7 @@ func (p *pass) judgeClock(r reading) {
 	why, trusted := c.judge(r, newest)
 	if why != "" && d.accept.Clock {
 		c.Accepted = newest
+		p.accepted.Clock = true
 		why, trusted = "", r.wall
 	}
 	p.now = trusted
@@ -97,6 +98,7 @@ func (p *pass) guard(ctx context.Context) error {
 	}
 	switch {
 	case accepts(p.d.accept.Rewrite, p.head):
+		p.accepted.Rewrite = p.head
 		p.d.log.InfoContext(ctx, "the rewritten source branch is accepted", keyOld, swept, keyCommit, p.head)
 	case behind:
 		p.stale = true
@@ -114,6 +116,27 @@ func (p *pass) guard(ctx context.Context) error {
 	return nil
 }
 
+// sayAccepted tells a person whose word was not needed: it counts no longer.
+func (p *pass) sayAccepted(ctx context.Context) {
+	given := p.d.accept
+	if given.Rewrite != "" && p.accepted.Rewrite == "" {
+		why := "the source branch goes on from what was swept"
+		switch {
+		case p.head == "":
+			why = "the source branch is not there"
+		case !accepts(given.Rewrite, p.head) && p.sourceStopped():
+			why = fmt.Sprintf("it names %s, but the head is %s (give at least %d digits of it)", oneLine(given.Rewrite), p.head, acceptMinDigits)
+		}
+		p.d.log.WarnContext(ctx, "there was nothing to accept for --accept-rewrite: "+why)
+	}
+	if given.StatusLoss != "" && !p.rebuilt {
+		p.d.log.WarnContext(ctx, "there was nothing to accept for --accept-status-loss: the status branch is there and fits the deliveries")
+	}
+	if given.Clock && !p.accepted.Clock {
+		p.d.log.WarnContext(ctx, "there was nothing to accept for --accept-clock: the clock fits what is on record")
+	}
+}
+
 // noSource says what is there instead of the source branch.
 func (p *pass) noSource(ctx context.Context) error {
 	names, err := p.branchNames(ctx)
@@ -129,7 +152,7 @@ func (p *pass) noSource(ctx context.Context) error {
 		s = stop{
 			reason:  "NoCommits",
 			message: "the repository has no commits yet",
-			remedy:  "push the first commit (gitopsd init makes one); the daemon goes on by itself",
+			remedy:  "commit the fleet's files and push them (gitopsd init writes files to start from, but makes no commit); the daemon goes on by itself",
 		}
 	}
 	p.stop(s)

@@ -132,6 +132,11 @@ func (p *pass) bodyLines() []string {
 			lines = append(lines, "stopped: "+oneLine(s.message))
 		}
 	}
+	for _, c := range p.notices {
+		if !p.stood(stop{kind: c.Type, reason: c.Reason}) {
+			lines = append(lines, c.Type+": "+oneLine(c.Message))
+		}
+	}
 	add := func(moves []Move, word func(Move) string) {
 		slices.SortFunc(moves, byDevice)
 		for _, m := range moves {

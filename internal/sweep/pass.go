@@ -41,6 +41,7 @@ type pass struct {
 	fleet      *loadedFleet // what is planned with; nil = nothing can be planned
 	restrict   Restrictions
 	rebuilt    bool
+	accepted   Accept // what this pass needed of what a person accepts
 
 	// plan
 	watching time.Time
@@ -146,12 +147,7 @@ func (p *pass) since(c schema.Condition) time.Time {
 
 // sayStops logs each stop once and puts it into the result.
 func (p *pass) sayStops(ctx context.Context) {
-	p.result.Stops = []schema.Condition{}
-	for _, c := range p.conditions() {
-		if c.Type != conditionRefused {
-			p.result.Stops = append(p.result.Stops, c)
-		}
-	}
+	p.result.Stops = p.conditions()[:len(p.stops)]
 	var reasons []string
 	for _, s := range p.stops {
 		reasons = append(reasons, s.reason)
@@ -168,7 +164,7 @@ func (p *pass) sayStops(ctx context.Context) {
 }
 
 // asStop turns what a status branch can be wrong with into a stop.
-func asStop(err error) (stop, bool) {
+func (p *pass) asStop(err error) (stop, bool) {
 	var newer *newerFormat
 	if errors.As(err, &newer) {
 		return stop{reason: reasonFormat, message: newer.Error(),
@@ -177,7 +173,7 @@ func asStop(err error) (stop, bool) {
 	var bad *unreadable
 	if errors.As(err, &bad) {
 		return stop{reason: "StatusUnreadable", message: bad.Error(),
-			remedy: "take the last change of the status branch back, or delete the branch and start the daemon with --accept-status-loss=<source commit>"}, true
+			remedy: "take the last change of the status branch back, or delete the branch and " + p.rebuildRemedy()}, true
 	}
 	return stop{}, false
 }

@@ -14,8 +14,10 @@ import (
 func (p *pass) plan(ctx context.Context) error {
 	p.watching = p.d.state.watching(p.now)
 	if p.fleet == nil {
+		p.keepStrangers()
 		return nil // only the stop is written
 	}
+	p.noticeStrangers(ctx)
 	scene := p.scene(ctx)
 	in := PlannerInput(scene)
 	first := planner.Plan(in)

@@ -43,11 +43,11 @@ func (p *pass) repair(ctx context.Context) error {
 			reason: "StatusMissing",
 			message: fmt.Sprintf("the status branch %s is gone, but %d devices have assignments (such as %s)",
 				d.cfg.StatusBranch, len(values), slices.Min(slices.Collect(maps.Keys(values)))),
-			remedy: "push the branch again, or start the daemon with --accept-status-loss=<source commit> to rebuild it",
+			remedy: "push the branch again, or " + p.rebuildRemedy(),
 		})
 	}
 	if err := p.repairWrong(ctx, values); err != nil {
-		if s, ok := asStop(err); ok {
+		if s, ok := p.asStop(err); ok {
 			return p.statusLoss(ctx, s)
 		}
 		return err
@@ -215,7 +215,7 @@ func (p *pass) rewrite(ctx context.Context, wrong []string, values map[string]st
 			if err := p.checkTip(ctx); err != nil {
 				return err
 			}
-			return p.statusLoss(ctx, rewound(id, there, here))
+			return p.statusLoss(ctx, p.rewound(id, there, here))
 		}
 		rec := p.status.Devices[id]
 		switch {
@@ -318,12 +318,25 @@ func (p *pass) checkTip(ctx context.Context) error {
 	return nil
 }
 
-func rewound(id string, there, here int64) stop {
+func (p *pass) rewound(id string, there, here int64) stop {
 	return stop{
 		reason:  "StatusRewound",
 		message: fmt.Sprintf("the status branch went back: %s was given generation %d, the branch says %d", id, there, here),
-		remedy:  "push the newer status branch again, or start the daemon with --accept-status-loss=<source commit> to rebuild it",
+		remedy:  "push the newer status branch again, or " + p.rebuildRemedy(),
 	}
+}
+
+// rebuildRemedy is how the status branch is made anew, with the source commit
+// that was swept last, as far as that is known.
+func (p *pass) rebuildRemedy() string {
+	const start = "start the daemon once with --accept-status-loss="
+	if swept := p.d.state.watch.Swept; swept != "" {
+		return start + swept + " to rebuild it as of the commit that was swept last"
+	}
+	if p.head != "" {
+		return start + p.head + " to rebuild it as of the present head (this daemon does not know which commit was swept last; if you do, name that)"
+	}
+	return "push the source branch, and start the daemon once with --accept-status-loss and the commit that was swept last, to rebuild it"
 }
 
 // statusLoss stops the pass without writing, or begins to rebuild where a

@@ -40,8 +40,11 @@ type watchState struct {
 	Since time.Time `json:"since"`
 	Last  time.Time `json:"last"`
 	// Gap is the silence between two passes that breaks the series.
-	Gap   time.Duration `json:"gap"`
-	Clock clockState    `json:"clock"`
+	Gap time.Duration `json:"gap"`
+	// Swept is the source commit of the last complete pass: what a person has
+	// to name should the status branch be lost.
+	Swept string     `json:"swept,omitempty"`
+	Clock clockState `json:"clock"`
 	// Pickup holds, by device, from when the pickup clock of an attempt runs,
 	// where this daemon had to write the delivery again.
 	Pickup map[string]Pickup `json:"pickup,omitempty"`

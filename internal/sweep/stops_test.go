@@ -1,7 +1,10 @@
 package sweep
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -460,5 +463,72 @@ func TestB22_RefusedDeliveriesAreACondition(t *testing.T) {
 	w.rounds(d, 2)
 	if c := w.status().Fleet.Conditions; len(c) > 0 {
 		t.Fatalf("conditions are left over: %+v", c)
+	}
+}
+
+// Who accepts what does not stop anything is told so, once.
+func TestNothingToAcceptIsSaid(t *testing.T) {
+	w, _ := done(t, 1)
+	var logs bytes.Buffer
+	head := w.repo.ref("refs/heads/main")
+	d := w.daemon(func(c *Config) {
+		c.Logger = slog.New(slog.NewTextHandler(&logs, nil))
+		c.Accept = Accept{Rewrite: head, StatusLoss: head, Clock: true}
+	})
+	w.sweep(d)
+	w.sweep(d)
+	for _, flag := range []string{"--accept-rewrite", "--accept-status-loss", "--accept-clock"} {
+		if n := strings.Count(logs.String(), "nothing to accept for "+flag); n != 1 {
+			t.Errorf("%s: said %d times:\n%s", flag, n, logs.String())
+		}
+	}
+}
+
+// The remedy for a lost status branch can be copied: it names the commit that
+// was swept last, also after a merge since, and the head where that is not known.
+func TestTheRemedyNamesTheSweptCommit(t *testing.T) {
+	w, _ := done(t, 2)
+	swept := w.repo.ref("refs/heads/main")
+	head := w.push("more", map[string]string{"files/motd": "hello\n"})
+	w.repo.set(branchRef(schema.DefaultStatusBranch), "")
+	p, err := w.daemon().Once(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := wantStop(t, p, "StatusMissing"); !strings.Contains(s.Remedy, "--accept-status-loss="+swept+" ") {
+		t.Errorf("with a state folder: %s", s.Remedy)
+	}
+	if p, err = w.daemon(func(c *Config) { c.State = "" }).Once(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if s := wantStop(t, p, "StatusMissing"); !strings.Contains(s.Remedy, "--accept-status-loss="+head+" ") {
+		t.Errorf("without one: %s", s.Remedy)
+	}
+}
+
+// gitopsd init makes no commit, so the remedy does not say so.
+func TestTheRemedyForAnEmptyRepository(t *testing.T) {
+	w := newWorld(t, 1)
+	w.repo.set("refs/heads/main", "")
+	p, err := w.daemon().Once(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := wantStop(t, p, "NoCommits"); !strings.Contains(s.Remedy, "commit the fleet's files and push them") {
+		t.Errorf("the remedy is %q", s.Remedy)
+	}
+}
+
+// A daemon that starts on a fleet at rest reads the status branch once.
+func TestStatusIsReadOnceAtRest(t *testing.T) {
+	w, _ := done(t, 3)
+	r := w.remote()
+	d := w.daemon(func(c *Config) { c.Remote = r })
+	w.sweep(d)
+	r.log = nil
+	w.pass(time.Second)
+	w.sweep(d)
+	if slices.Contains(r.log, "walk") {
+		t.Errorf("the second pass did %v", r.log)
 	}
 }
