@@ -70,6 +70,21 @@ func TestSSHRefusals(t *testing.T) {
 	t.Setenv("SSH_AUTH_SOCK", "")
 	_, err = open(t, p).Refs(ctx, "refs/heads/")
 	wantKind(t, "neither key nor agent", err, "auth")
+	for name, pem := range map[string]string{
+		"a key that is none": "-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n-----END OPENSSH PRIVATE KEY-----\n",
+		"a public key":       "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE5Ff6nWKHPqvRi4oJ7nLJyNbl2vVEfmWQpKpXu0mVfp\n",
+		"an empty key":       "",
+	} {
+		p.cred.SSHKeyFile = filepath.Join(t.TempDir(), "key")
+		if err := os.WriteFile(p.cred.SSHKeyFile, []byte(pem), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err = open(t, p).Refs(ctx, "refs/heads/")
+		wantKind(t, name, err, "auth")
+		if !strings.Contains(err.Error(), "ssh-keygen") {
+			t.Errorf("%s: no remedy: %v", name, err)
+		}
+	}
 	p.cred.SSHKeyFile = key
 	p.url = srv.URL + "/missing.git"
 	_, err = open(t, p).Refs(ctx, "refs/heads/")

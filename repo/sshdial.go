@@ -2,6 +2,7 @@ package repo
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -150,8 +151,11 @@ func (c Credentials) sshMethods(ctx context.Context) ([]ssh.AuthMethod, func(), 
 		if errors.As(err, &missing) {
 			return nil, nil, fail(kindAuth, "the ssh key %s needs a passphrase", c.SSHKeyFile).hint("set sshKeyPassphraseFile")
 		}
+		if errors.Is(err, x509.IncorrectPasswordError) {
+			return nil, nil, fail(kindAuth, "the ssh key %s does not open with the passphrase that is given", c.SSHKeyFile).hint("correct %s", c.SSHKeyPassphraseFile)
+		}
 		if err != nil {
-			return nil, nil, fail(kindAuth, "the ssh key %s cannot be read: %w", c.SSHKeyFile, err)
+			return nil, nil, fail(kindAuth, "the ssh key %s cannot be read: %w", c.SSHKeyFile, err).hint("it has to be a private key as ssh-keygen writes one")
 		}
 		return []ssh.AuthMethod{ssh.PublicKeys(signer)}, nothing, nil
 	}
