@@ -86,3 +86,24 @@ func TestTablesFitTheTerminal(t *testing.T) {
 		t.Errorf("a pipe gets colours or wrapped lines:\n%s", piped.String())
 	}
 }
+
+// What does not fit is wrapped, so that nothing is lost and columns stay.
+func TestEverythingFitsTheTerminal(t *testing.T) {
+	const columns = 90
+	dir := starterFleet(t)
+	for _, args := range [][]string{
+		{"config", "show", "serve", "--state", "/" + strings.Repeat("a-long-folder/", 9)},
+		{"render", "gw-example-01", dir, "--origin"},
+		{"explain", "--help"},
+		{"serve", "--help"},
+		{"schema"},
+	} {
+		text := onTerminal(t, columns, []string{"HOME=/root"}, args...)
+		for _, line := range strings.Split(escapes.ReplaceAllString(text, ""), "\r\n") {
+			// Examples are to be copied, so they are never broken.
+			if n := utf8.RuneCountInString(line); n > columns && !strings.HasPrefix(line, "  gitopsd ") {
+				t.Errorf("%v: %d columns on a terminal of %d: %q", args, n, columns, line)
+			}
+		}
+	}
+}

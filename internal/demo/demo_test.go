@@ -64,9 +64,11 @@ func TestStory(t *testing.T) {
 		"tls is on, but edge.conf names no certificate",
 		"byte for byte",
 		"v1.2.1 is merged",
+		"done: every gateway that may is on v1.2.1",
 		"summary",
 		"8 on v1.2.1",
-		"blast radius of v1.2.0: 1 of 12 devices",
+		"blast radius of v1.2.0: 1 of 12 devices ever started it (gw-",
+		"), in 2 attempts",
 		" explain gw-",
 	} {
 		i := strings.Index(unwrap(out.String())[at:], want)

@@ -3,6 +3,7 @@ package demo
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -31,8 +32,9 @@ func (s *show) judge(ctx context.Context) error {
 	worst, problems := s.mostInFlight(history)
 	s.screen.print("", "summary")
 	s.screen.item("%d devices: %s", len(s.devices), s.counts())
-	s.screen.item("blast radius of %s: %d of %d devices ever started it, %d times, by every commit of the status branch (%s); %d by what the devices wrote down themselves (%s)",
-		bad, len(started), len(s.devices), len(s.view.attemptsOf(bad)), names(started), len(recorded), names(recorded))
+	s.screen.item("blast radius of %s: %d of %d devices ever started it (%s), in %d attempts",
+		bad, len(started), len(s.devices), names(started), len(s.view.attemptsOf(bad)))
+	s.screen.item("looked up twice: every commit of the status branch says %s, and what the devices wrote down says %s", names(started), names(recorded))
 	s.screen.item("most gateways in flight at one time: %s", worst)
 	s.screen.item("%d commits on the status branch for %d merges, in %.0f seconds", len(history), len(s.repo.limits), time.Since(s.began).Seconds())
 
@@ -251,11 +253,47 @@ func (s *show) title() string {
 	}
 	for _, r := range s.view.fleet.Rollouts {
 		if r.Policy == policy {
-			return fmt.Sprintf("%s → %s: %s, %d of %d done, %d moving, %d waiting, %d need attention",
-				r.Policy, r.Version, r.State, r.Done, r.Total, r.Moving, r.Waiting, r.Attention)
+			return titleOf(r, s.aside(r.Policy))
 		}
 	}
 	return ""
+}
+
+// titleOf is a rollout on one line; aside are its devices by what keeps them
+// out of it.
+func titleOf(r schema.RolloutStatus, aside map[string]int) string {
+	head := fmt.Sprintf("%s → %s: ", r.Policy, r.Version)
+	var kept []string
+	n := 0
+	for _, what := range slices.Sorted(maps.Keys(aside)) {
+		kept = append(kept, fmt.Sprintf("%d %s", aside[what], what))
+		n += aside[what]
+	}
+	// Whoever is held or in its box keeps a rollout from being done by the
+	// book; for the reader it has come out.
+	if r.Done > 0 && r.Done+n == r.Total && len(r.InFlight) == 0 {
+		return head + strings.Join(append([]string{fmt.Sprintf("done on %d of %d", r.Done, r.Total)}, kept...), ", ")
+	}
+	return head + fmt.Sprintf("%s, %d of %d done, %d moving, %d waiting, %d left alone, %d in need of attention",
+		r.State, r.Done, r.Total, r.Moving, r.Waiting, r.Total-r.Done-r.Moving-r.Waiting-r.Attention, r.Attention)
+}
+
+// aside counts the devices of a policy that take no part: held, or never
+// seen.
+func (s *show) aside(policy string) map[string]int {
+	by := map[string]int{}
+	for _, d := range s.view.devices {
+		if d.Policy != policy {
+			continue
+		}
+		switch d.Verdict.Code {
+		case "Held":
+			by["held"]++
+		case "NeverSeen":
+			by["never seen"]++
+		}
+	}
+	return by
 }
 
 // statusFile is where the status branch has a device.

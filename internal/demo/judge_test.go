@@ -103,3 +103,17 @@ func TestChangedFileIsNoticed(t *testing.T) {
 		}
 	}
 }
+
+// A rollout that waits for nobody but the held and the unpacked has ended
+// well, and says so.
+func TestTitleEndsWell(t *testing.T) {
+	r := schema.RolloutStatus{Policy: "gateways", Version: fix, State: "waiting", Total: 11, Done: 9, Waiting: 1}
+	if got, want := titleOf(r, map[string]int{"held": 1, "never seen": 1}), "gateways → v1.2.1: done on 9 of 11, 1 held, 1 never seen"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	r.Done, r.Waiting, r.State, r.Attention = 1, 7, "halted", 1
+	if got, want := titleOf(r, map[string]int{"held": 1, "never seen": 1}),
+		"gateways → v1.2.1: halted, 1 of 11 done, 0 moving, 7 waiting, 2 left alone, 1 in need of attention"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -107,7 +107,7 @@ func (s *show) goodRelease(ctx context.Context) error {
 	if err := s.bump(ctx, good, goodInFlight); err != nil {
 		return err
 	}
-	s.screen.say("%s is merged, %d at a time. On %s a call is going on: running work is never interrupted, so it waits and the others go on.",
+	s.screen.say("%s is merged, %d at a time. On %s a call is going on: running work is never interrupted, so it declines when it is told to go, another one gets its slot, and it is asked again later.",
 		good, goodInFlight, busyDevice)
 	return s.until(ctx, "every device that may is on "+good, func(v view) bool {
 		return s.everyMovable(v, current(good)) && on(v, busyDevice, first) && v.inFlight(policy) == 0
@@ -172,9 +172,14 @@ func (s *show) fixed(ctx context.Context) error {
 	if err := s.device(busyDevice).setBusy(""); err != nil {
 		return err
 	}
-	return s.until(ctx, "every device that may is on "+fix, func(v view) bool {
+	if err := s.until(ctx, "every device that may is on "+fix, func(v view) bool {
 		return s.everyMovable(v, current(fix)) && current(fix)(v, busyDevice) && v.inFlight(policy) == 0
-	})
+	}); err != nil {
+		return err
+	}
+	s.screen.say("done: every gateway that may is on %s. %s is held, %s never reported, %s is pinned to %s: they are as they were.",
+		fix, heldDevice, boxedDevice, pinnedDevice, first)
+	return nil
 }
 
 // bump is the pull request that most are: one line of the policy.
