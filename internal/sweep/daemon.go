@@ -113,6 +113,7 @@ type Daemon struct {
 	unsure     map[string]bool   // devices whose delivery has to be looked at
 	refused    map[string]string // deliveries that a server keeps refusing: ref → its words
 	repairedAt time.Time         // of the last look at all delivery refs; zero = never, or no longer sure
+	rest       *rest             // the last pass, if it had nothing to do
 	firstRead  bool              // the reports were read once
 	accept     Accept
 	duplicates map[string]bool   // devices that two installations were logged of

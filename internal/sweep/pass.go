@@ -32,7 +32,9 @@ type pass struct {
 	delivery  map[string]string // device → value of its ref, of those that were looked at
 
 	// reports
-	facts map[string]Facts
+	heard   bool // a report moved, or went
+	resting bool // nothing is new, so nothing more is done
+	facts   map[string]Facts
 
 	// guard, validate
 	stops      []stop
@@ -45,10 +47,12 @@ type pass struct {
 
 	// plan
 	watching time.Time
+	due      time.Time // when something other than the planner may come to something else; zero = never
 	drafts   []*draft
 	started  []Move         // attempts whose start is recorded now
 	final    planner.Result // over what will stand on the status branch
 	notices  []schema.Condition
+	wrote    bool // something was pushed
 
 	result Pass
 }
@@ -70,6 +74,7 @@ func (p *pass) run(ctx context.Context) error {
 		p.fetch,       // source and status branch
 		p.repair,      // deliveries that do not stand as the status branch says
 		p.readReports, // what devices say
+		p.isAtRest,    // the end, where nothing is new since a pass that had nothing to do
 		p.rebuild,     // only where a lost status branch was accepted
 		p.guard,       // what stops a pass before the content is looked at
 		p.validate,    // the head, or the fleet swept last
@@ -81,11 +86,12 @@ func (p *pass) run(ctx context.Context) error {
 			p.sayStops(ctx)
 			return err
 		}
-		if p.mute {
+		if p.mute || p.resting {
 			break
 		}
 	}
 	p.sayStops(ctx)
+	p.noteRest()
 	return nil
 }
 

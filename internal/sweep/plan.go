@@ -12,7 +12,6 @@ import (
 // that to drafts. Where an attempt moved it plans once more, over the drafts:
 // the verdicts that are committed are those of the status that is committed.
 func (p *pass) plan(ctx context.Context) error {
-	p.watching = p.d.state.watching(p.now)
 	if p.fleet == nil {
 		p.keepStrangers()
 		return nil // only the stop is written
@@ -40,7 +39,7 @@ func (p *pass) scene(ctx context.Context) Scene {
 	s := Scene{
 		Fleet: p.fleet.fleet, Status: p.status, Facts: p.facts,
 		Now: p.now, OwnVersion: p.d.cfg.OwnVersion, Watching: p.watching, NoTimeouts: p.clockStops,
-		Restrict: p.restrict, Delivered: p.confirmed, Pickup: p.pickups(),
+		Restrict: p.restrict, Delivered: p.confirmed, Pickup: p.pickups(), due: &p.due,
 	}
 	if len(p.stops) > 0 {
 		s.Stopped = p.stops[0].reason

@@ -34,6 +34,7 @@ func (p *pass) publish(ctx context.Context) error {
 		next.Commit = commit
 		lead[branchRef(p.d.cfg.StatusBranch)] = [2]string{p.tip, commit}
 	}
+	p.wrote = true
 	refused, err := p.d.cfg.Remote.Publish(ctx, lead, deliveries)
 	if err != nil {
 		if kindOf(err) != kindRace {

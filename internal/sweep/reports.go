@@ -44,6 +44,7 @@ func (p *pass) readReports(ctx context.Context) error {
 		}
 	}
 	if len(changed) > 0 {
+		p.heard = true
 		contents, err := d.cfg.Reports.Tips(ctx, changed, maxReport)
 		if err != nil {
 			return fmt.Errorf("read %d reports: %w", len(changed), err)
@@ -74,6 +75,7 @@ func (p *pass) forgetReports(refs map[string]string) {
 		if refs[d.cfg.ReportRefs+id] != "" {
 			continue
 		}
+		p.heard = p.heard || v.tip != ""
 		if v.tip, v.problem = "", ""; p.status.Devices[id] == nil {
 			delete(d.reports, id)
 			delete(d.state.seen, id)

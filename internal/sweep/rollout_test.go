@@ -134,9 +134,16 @@ func TestIdleSweepIsOneRequest(t *testing.T) {
 	d := w.daemon(func(c *Config) { c.Remote = remote })
 	w.until(d, "everybody on v1.0.0", func() bool { return w.on("v1.0.0") == 3 })
 	w.rounds(d, 3)
+	w.sweep(d)
 	remote.log = nil
 	w.pass(time.Minute)
-	w.sweep(d)
+	rest := d.rest
+	if _, err := d.Once(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if rest == nil || d.rest != rest {
+		t.Errorf("the fleet is at rest, but was planned again")
+	}
 	if got := strings.Join(remote.log, " "); got != "refs fetch" {
 		t.Errorf("an idle sweep asked for %q", got)
 	}

@@ -33,6 +33,8 @@ type Scene struct {
 
 	Delivered map[string]bool   // devices whose delivery is known to be as it should
 	Pickup    map[string]Pickup // devices whose pickup clock was restarted
+
+	due *time.Time // gets the earliest time at which the same scene means something else; nil = nobody asks
 }
 
 // Facts is what a daemon has heard from a device.
@@ -327,7 +329,14 @@ func (s *Scene) online(f Facts, o *schema.Observed, configured time.Duration) bo
 	if f.LastSeen.IsZero() || s.NoTimeouts {
 		return o == nil || o.Online || heard
 	}
-	return s.Now.Sub(f.LastSeen) <= offlineLimit(f.Report, configured)
+	silent := f.LastSeen.Add(offlineLimit(f.Report, configured)).Add(1)
+	if !s.Now.Before(silent) {
+		return false
+	}
+	if s.due != nil {
+		*s.due = earlier(*s.due, silent)
+	}
+	return true
 }
 
 func offlineSince(f Facts, o *schema.Observed) time.Time {

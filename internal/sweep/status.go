@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"time"
 
 	"sigs.k8s.io/yaml"
 
@@ -59,6 +60,8 @@ type Status struct {
 
 	blobs map[string]string               // every path → blob
 	marks map[string]*schema.FailureMarks // by path
+
+	newest *time.Time // see newestTime; nil = not looked for yet
 }
 
 // ReadStatus reads the tip of a status branch. Where there is none, Commit is

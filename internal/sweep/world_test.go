@@ -141,7 +141,25 @@ func (w *world) sweep(d *Daemon) Pass {
 		w.t.Fatalf("sweep: %v", err)
 	}
 	w.checkStatus()
+	if d.rest != nil {
+		w.checkRest(d)
+	}
 	return p
+}
+
+// checkRest does once more, and in full, what a daemon may leave out because
+// nothing is new: nothing must come of it.
+func (w *world) checkRest(d *Daemon) {
+	w.t.Helper()
+	before := w.commits()
+	d.rest = nil
+	p, err := d.Once(w.t.Context())
+	if err != nil {
+		w.t.Fatalf("sweep once more: %v", err)
+	}
+	if p.Committed || w.commits() != before || len(p.Refused)+len(p.Assigned)+len(p.Ended)+len(p.Recalled) > 0 {
+		w.t.Fatalf("a pass that was thought to have nothing to do did %+v: %q", p, w.subjects(w.commits()-before))
+	}
 }
 
 // round lets every device take a step and the daemon sweep, a minute later.
