@@ -15,7 +15,7 @@ var (
 // completeFlag sets what the shell offers for a flag of this kind; file names
 // are what it offers by itself.
 func completeFlag(cmd *cobra.Command, flag, kind string, words []string) {
-	offer := cobra.CompletionFunc(offerNothing)
+	offer := offerNothing
 	switch {
 	case len(words) > 0:
 		offer = cobra.FixedCompletions(cobraWords(words), cobra.ShellCompDirectiveNoFileComp)
