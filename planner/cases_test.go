@@ -74,7 +74,7 @@ func runArchive(t *testing.T, file string) {
 			}
 		})
 	}
-	if *update {
+	if *update && !t.Failed() {
 		archive.Files = out
 		if err := os.WriteFile(file, txtar.Format(archive), 0o644); err != nil {
 			t.Fatal(err)

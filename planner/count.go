@@ -60,8 +60,10 @@ func (d *device) isAvailable() bool {
 func (d *device) held() bool { return d.AdminHeld || d.HeldReason != "" }
 
 // mark counts a device as failed or refused: for its policy while its present
-// target is one that it failed, in whatever rollout; for a policy that it was
-// removed or moved from while that goes on with the same release.
+// target is one that it failed, in whatever rollout; for a policy whose release
+// it was taken out of (removed, moved, pinned, given a spec of its own) while
+// that policy goes on with the same release. What a person does about the
+// device that failed does not make the release a better one.
 func (pl *plan) mark(d *device) {
 	if p := d.policy; p != nil && !d.Removed && !d.Pinned && !(d.current && d.open() == nil) {
 		forget := pl.forget(d)
@@ -71,7 +73,8 @@ func (pl *plan) mark(d *device) {
 	for i := range d.attempts {
 		name := d.attempts[i].Policy
 		p := pl.byName[name]
-		if p == nil || name == "" || name == d.Policy && !d.Removed || i > 0 && d.attempts[i-1].Policy == name {
+		outside := name != d.Policy || d.Removed || d.Pinned || d.OwnSpec
+		if p == nil || name == "" || !outside || i > 0 && d.attempts[i-1].Policy == name {
 			continue
 		}
 		pl.markIf(d, p, func(a *Attempt) bool {
@@ -111,7 +114,7 @@ func (pl *plan) markIf(d *device, p *policy, concerns func(*Attempt) bool, forge
 
 // stillReleases says whether a policy goes on with what an attempt was of.
 func (pl *plan) stillReleases(p *policy, a *Attempt) bool {
-	if p.Line != "" && a.Line != "" && p.Line != a.Line {
+	if a.Release == ReleaseNone || p.Line != "" && a.Line != "" && p.Line != a.Line {
 		return false
 	}
 	if !pl.versions.same(p.target, a.Target.Version) {

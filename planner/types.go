@@ -83,7 +83,8 @@ type Device struct {
 	Rollout      string    `json:"rollout,omitempty"`
 	NoTarget     string    `json:"no_target,omitempty"` // why there is nothing to go to
 	Pinned       bool      `json:"pinned,omitempty"`
-	Missing      []string  `json:"missing,omitempty"` // capabilities that the spec needs and the agent lacks
+	OwnSpec      bool      `json:"own_spec,omitempty"` // its spec is its own part alone, none of a release
+	Missing      []string  `json:"missing,omitempty"`  // capabilities that the spec needs and the agent lacks
 	Duplicate    bool      `json:"duplicate,omitempty"`
 	ForgetBefore time.Time `json:"forget_before,omitzero"`
 	// Removed marks a device that is gone from the repository, or left over
@@ -127,6 +128,10 @@ type Said struct {
 	Message  string `json:"message,omitempty"`
 }
 
+// ReleaseNone as an attempt's Release: the device had a spec of its own, and
+// how that went says nothing of any release.
+const ReleaseNone = "none"
+
 // Outcome is how an attempt ended; "" is an open attempt.
 type Outcome string
 
@@ -150,9 +155,9 @@ type Attempt struct {
 	Rollout   string `json:"rollout,omitempty"`
 	InstallID string `json:"install_id,omitempty"`
 	Pinned    bool   `json:"pinned,omitempty"`
-	// Release is the [Policy.Release] of the time of the assignment. Where
-	// either is empty, a removed or moved device's failure is compared by
-	// Rollout instead.
+	// Release is the [Policy.Release] of the time of the assignment, or
+	// [ReleaseNone]. Where either is empty, the failure of a device that was
+	// taken out of the release is compared by Rollout instead.
 	Release    string    `json:"release,omitempty"`
 	AssignedAt time.Time `json:"assigned_at,omitzero"`
 	// PickupFrom is when the pickup clock runs from, where the delivery had
