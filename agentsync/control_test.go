@@ -182,6 +182,20 @@ func TestLook_ReadsOnceAndThenAsksOnly(t *testing.T) {
 	}
 }
 
+// A spec that wants nothing is one to act on, unlike a document without.
+func TestLook_EmptySpec(t *testing.T) {
+	m := newMemory()
+	c := control(t, m, nil)
+	digest, err := schema.Digest(map[string]any{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.put(deviceRef, delivery(t, func(a *schema.Assignment) { a.Spec, a.Digest = map[string]any{}, digest }))
+	if d, problem, err := c.Look(t.Context()); err != nil || problem != "" || d.Assignment == nil || d.Assignment.Spec == nil {
+		t.Errorf("%+v %q %v", d.Assignment, problem, err)
+	}
+}
+
 func TestLook_UnusableDocuments(t *testing.T) {
 	good := delivery(t, nil, "one")
 	payload := "payloads/" + strings.TrimPrefix(schema.PayloadDigest([]byte("one")), "sha256:")

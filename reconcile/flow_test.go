@@ -46,6 +46,27 @@ func TestFirstReleaseThenNext(t *testing.T) {
 	d.wantOnce(0, "nothing to do: on v1.1.0")
 }
 
+// A spec that wants nothing takes away what the one before had, and brings
+// back what was there.
+func TestEmptySpecIsApplied(t *testing.T) {
+	d := onV1(t)
+	d.assign(2, "v2.0.0", tree{})
+	d.wantOnce(0, "updated from v1.0.0 to v2.0.0")
+	if got := d.content("/etc/edge/edge.conf"); got != "from the factory\n" {
+		t.Errorf("edge.conf is %q", got)
+	}
+	if got := d.content("/etc/edge/only-1"); got != "" {
+		t.Errorf("only-1 is %q", got)
+	}
+	if r := d.control.last(); r.Outcome != schema.OutcomeOK || r.Current.Version != "v2.0.0" {
+		t.Errorf("reported %+v", r)
+	}
+	d.assign(3, "v2.0.1", tree{"hooks": tree{"afterUpdating": tree{"it": tree{"run": []any{"/bin/false"}}}}})
+	d.wantOnce(1, "back on v2.0.0")
+	d.assign(4, "v1.0.0", v1)
+	d.wantOnce(0, "updated")
+}
+
 func TestPayloadsArriveAndGo(t *testing.T) {
 	d := newDevice(t)
 	d.wantOnce(0)

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"encoding/json"
 	"math"
 	"strings"
 	"testing"
@@ -107,6 +108,32 @@ func TestDigestSurvivesEncoding(t *testing.T) {
 		if err != nil || len(spec.Files) == 0 {
 			t.Errorf("%s: %+v, %v", m.ID, spec, err)
 		}
+	}
+}
+
+// A spec that wants nothing is a spec; a recall has none.
+func TestEmptySpecIsNoRecall(t *testing.T) {
+	a := Assignment{TypeMeta: TypeMeta{APIVersion, KindAssignment}, Metadata: Metadata{Name: "gw-1"}, Generation: 1, Attempt: 1, Spec: map[string]any{}}
+	for _, empty := range []bool{true, false} {
+		if !empty {
+			a.Spec = nil
+		}
+		out, err := Encode(&a)
+		if err != nil || strings.Contains(string(out), "spec: {}\n") != empty {
+			t.Errorf("%v, written as\n%s", err, out)
+		}
+		var again Assignment
+		if problems := Decode("assignment.yaml", out, &again); len(problems) > 0 || (again.Spec != nil) != empty {
+			t.Errorf("%s; read back: %#v", lines(problems), again.Spec)
+		}
+		if text, err := json.Marshal(&a); err != nil || strings.Contains(string(text), `"spec"`) != empty {
+			t.Errorf("%s, %v", text, err)
+		}
+	}
+	m := load(t, repoOf("\n-- policies/p.yaml --\napiVersion: gitopsd.dev/v1alpha1\nkind: Policy\nmetadata: {name: p}\nspec: {enabled: true, targetVersion: v1.0.0}\n"+
+		"-- devices/gw-1.yaml --\napiVersion: gitopsd.dev/v1alpha1\nkind: Device\nmetadata: {name: gw-1}\nspec: {release: none}\n")).Devices[0]
+	if m.Rendered == nil || m.Rendered.Spec == nil || len(m.Rendered.Spec) != 0 {
+		t.Errorf("release: none alone renders to %+v", m.Rendered)
 	}
 }
 

@@ -139,7 +139,7 @@ type Assignment struct {
 	Because    *Because       `json:"because,omitempty"`
 	Recalled   int64          `json:"recalled,omitempty"` // set instead of spec
 	Removed    bool           `json:"removed,omitempty"`  // the device left the fleet; it keeps what it runs
-	Spec       map[string]any `json:"spec,omitempty"`     // as assigned; digest is of this
+	Spec       map[string]any `json:"spec,omitzero"`      // as assigned; digest is of this; empty is a spec that wants nothing, nil none
 }
 
 // Because says which change led to an assignment.
