@@ -89,7 +89,7 @@ func TestB02_ForcedPushesAreHeld(t *testing.T) {
 // is what was read, never something in between.
 func TestB21_RecordedCommitIsTheOneThatWasRead(t *testing.T) {
 	for n := 1; ; n++ {
-		w, d := done(t, 2)
+		w, _ := done(t, 2)
 		w.change("gateways: v1.1.0", "targetVersion", "v1.1.0")
 		w.pass(time.Minute)
 		remote := w.remote()
@@ -100,7 +100,7 @@ func TestB21_RecordedCommitIsTheOneThatWasRead(t *testing.T) {
 				w.push("moved meanwhile", map[string]string{"releases/gateways/v1.1.0.yaml": strings.Replace(releaseYAML("v1.1.0"), "v1.1.0 {{", "v1.1.0 moved {{", 1)})
 			}
 		}
-		d = w.daemon(func(c *Config) { c.Remote = remote })
+		d := w.daemon(func(c *Config) { c.Remote = remote })
 		p := w.sweep(d)
 		if !moved {
 			if n < 6 {
