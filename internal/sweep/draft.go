@@ -39,30 +39,38 @@ type draft struct {
 	recall *schema.Recall     // made in this pass; its generation is set by finish
 	retire bool               // its record goes to retired/
 	force  bool               // everything is written anew, with a new generation
+	known  *planner.Device    // as the plan saw it
+	owned  bool               // the attempts are a copy
 	moved  bool               // an attempt began, moved or ended in this pass
 }
 
-// newDraft starts from what stands on the status branch.
-func newDraft(m *schema.Member, old *Record, facts Facts) *draft {
-	d := &draft{member: m, old: old, facts: facts}
+// begin starts a draft from what stands on the status branch.
+func (d *draft) begin(m *schema.Member, old *Record, facts Facts) {
+	d.member, d.old, d.facts = m, old, facts
 	if m != nil {
 		d.id, d.path = m.ID, m.Path
 	} else {
 		d.id, d.path = old.ID, old.Path
 	}
-	d.status = &schema.DeviceStatus{
-		TypeMeta: schema.TypeMeta{APIVersion: schema.APIVersion, Kind: schema.KindDeviceStatus},
-		Metadata: schema.Metadata{Name: d.id},
-	}
+	d.status.TypeMeta = schema.TypeMeta{APIVersion: schema.APIVersion, Kind: schema.KindDeviceStatus}
+	d.status.Metadata.Name = d.id
 	if old != nil {
 		d.status.Policy = old.Status.Policy
 		d.status.Verdict = old.Status.Verdict
 		d.status.Assignment = old.Status.Assignment
 		d.status.Observed = old.Status.Observed
-		d.status.Attempts = slices.Clone(old.Status.Attempts)
+		d.status.Attempts = slices.Clip(old.Status.Attempts)
 		d.doc, d.kept = old.Assignment, old.kept
 	}
-	return d
+}
+
+// own makes the attempts the draft's, to be changed; until then they are
+// those of the record, which never change.
+func (d *draft) own() {
+	if !d.owned {
+		d.status.Attempts = slices.Clone(d.status.Attempts)
+		d.owned = true
+	}
 }
 
 func (d *draft) attempt(number int64) *schema.Attempt {
@@ -77,6 +85,7 @@ func (d *draft) attempt(number int64) *schema.Attempt {
 // apply records a decision of the planner. It gives false for one about an
 // attempt that is not there.
 func (d *draft) apply(dec planner.Decision, said planner.Said, now time.Time) bool {
+	d.own()
 	a := d.attempt(dec.Attempt)
 	if a == nil {
 		return false
@@ -191,6 +200,7 @@ func (d *draft) document() *schema.Assignment {
 // assign starts the next attempt.
 func (d *draft) assign(install, release string, settle *schema.Duration, because *schema.Because, now time.Time) {
 	m := d.member
+	d.own()
 	number := d.lastNumber() + 1
 	d.status.Attempts = append(d.status.Attempts, schema.Attempt{
 		Attempt: number, Policy: m.Policy, Line: m.Line, Version: m.Version, Digest: m.Rendered.Digest,
@@ -259,6 +269,7 @@ func (d *draft) remove(now time.Time) {
 	if d.doc == nil {
 		return
 	}
+	d.own()
 	if a := lastAttempt(d.status); a != nil && a.Outcome == "" && a.StartedAt == nil && a.Recall == nil {
 		a.Recall = &schema.Recall{Outcome: schema.OutcomeDeferred, Because: recallRemoved, At: now}
 		d.recall, d.moved = a.Recall, true
@@ -298,16 +309,15 @@ func (d *draft) gone(online bool) bool {
 // observe records the newest report, unless that is older than what stands.
 func (d *draft) observe(online bool, since time.Time, now time.Time) {
 	old := d.status.Observed
-	next := &schema.Observed{Phase: schema.PhaseError, Since: now}
+	next := schema.Observed{Phase: schema.PhaseError, Since: now}
 	if old != nil {
-		copied := *old
-		next = &copied
+		next = *old
 	}
 	r := d.facts.Report
 	switch {
 	case d.keepsTurn(now):
 	case r != nil && !older(r, old):
-		*next = schema.Observed{
+		next = schema.Observed{
 			InstallID: r.InstallID, Sequence: r.Sequence, Generation: r.Generation, Attempt: r.Attempt,
 			Version: oneLine(r.Current.Version), Digest: oneLine(r.Current.Digest), Phase: r.Phase, Reason: oneLine(r.Reason), Since: now,
 			AgentVersion: oneLine(r.AgentVersion), Busy: r.Busy,
@@ -326,7 +336,10 @@ func (d *draft) observe(online bool, since time.Time, now time.Time) {
 	if !online && next.InstallID != "" && !since.IsZero() {
 		next.OfflineSince = &since
 	}
-	d.status.Observed = next
+	if old == nil || next.Sequence != old.Sequence || !sameObserved(&next, old) {
+		kept := next
+		d.status.Observed = &kept
+	}
 }
 
 // finish settles generations and what the status repeats of the document.

@@ -233,13 +233,12 @@ func (p *pass) failureMarks() map[string]*schema.FailureMarks {
 			})
 		}
 	}
-	drafted := map[string]bool{}
 	for _, dr := range p.drafts {
-		drafted[dr.id] = true
 		add(dr.status)
 	}
 	for id, rec := range p.status.Retired {
-		if !drafted[id] {
+		// Who is back took its past along.
+		if p.fleet.fleet.Member(id) == nil && p.status.Devices[id] == nil {
 			add(rec.Status)
 		}
 	}

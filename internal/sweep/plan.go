@@ -22,7 +22,7 @@ func (p *pass) plan(ctx context.Context) error {
 	first := planner.Plan(in)
 	p.makeDrafts(in)
 	p.final = first
-	if p.applyAll(scene, in, first) {
+	if p.applyAll(scene, first) {
 		after := scene
 		after.Status = p.drafted()
 		after.Delivered = nil // nothing of what is new is delivered yet
@@ -44,9 +44,12 @@ func (p *pass) scene(ctx context.Context) Scene {
 	if len(p.stops) > 0 {
 		s.Stopped = p.stops[0].reason
 	}
+	p.facts = make(map[string]Facts, len(p.fleet.fleet.Devices))
+	s.Facts = p.facts
 	for _, m := range p.fleet.fleet.Devices {
-		p.facts[m.ID] = p.factsOf(m.ID)
-		p.sayDuplicate(ctx, m.ID, p.facts[m.ID])
+		f := p.factsOf(m.ID)
+		p.facts[m.ID] = f
+		p.sayDuplicate(ctx, m.ID, f)
 	}
 	for id := range p.status.Devices {
 		if _, ok := p.facts[id]; !ok {
@@ -71,15 +74,25 @@ func (p *pass) pickups() map[string]Pickup {
 }
 
 // makeDrafts gives every device of the fleet a draft, and every one that left
-// it and is still on the status branch.
+// it and is still on the status branch. Those of the fleet come first and in
+// its order, as they do in plans.
 func (p *pass) makeDrafts(in planner.Input) {
-	for _, m := range p.fleet.fleet.Devices {
-		p.drafts = append(p.drafts, newDraft(m, p.status.record(m.ID), p.facts[m.ID]))
+	members := p.fleet.fleet.Devices
+	store := make([]draft, len(members))
+	statuses := make([]schema.DeviceStatus, len(members))
+	p.drafts = make([]*draft, len(members), len(in.Devices))
+	for i, m := range members {
+		p.drafts[i] = &store[i]
+		store[i].status = &statuses[i]
+		store[i].begin(m, p.status.record(m.ID), p.facts[m.ID])
+		store[i].known = &in.Devices[i]
 	}
 	for i := range in.Devices {
 		if d := &in.Devices[i]; d.Removed {
 			if rec := p.status.Devices[d.ID]; rec != nil {
-				p.drafts = append(p.drafts, newDraft(nil, rec, p.facts[d.ID]))
+				dr := &draft{status: &schema.DeviceStatus{}, known: d}
+				dr.begin(nil, rec, p.facts[d.ID])
+				p.drafts = append(p.drafts, dr)
 			}
 		}
 	}
@@ -93,29 +106,27 @@ func (p *pass) makeDrafts(in planner.Input) {
 // applyAll applies a plan to the drafts and says whether an attempt moved;
 // nothing else can change what the same plan would say again.
 // Outcomes come first: they free the slots that the upgrades take.
-func (p *pass) applyAll(scene Scene, in planner.Input, res planner.Result) bool {
-	devices := make(map[string]*planner.Device, len(in.Devices))
-	for i := range in.Devices {
-		devices[in.Devices[i].ID] = &in.Devices[i]
-	}
-	byID := make(map[string]*draft, len(p.drafts))
-	for _, dr := range p.drafts {
-		byID[dr.id] = dr
-	}
-	for _, dec := range res.Decisions {
-		if dr := byID[dec.Device]; dr != nil && dr.apply(dec, devices[dec.Device].Said, p.now) {
-			p.note(dr, dec)
+func (p *pass) applyAll(scene Scene, res planner.Result) bool {
+	if len(res.Decisions) > 0 {
+		byID := make(map[string]*draft, len(p.drafts))
+		for _, dr := range p.drafts {
+			byID[dr.id] = dr
+		}
+		for _, dec := range res.Decisions {
+			if dr := byID[dec.Device]; dr != nil && dr.apply(dec, dr.known.Said, p.now) {
+				p.note(dr, dec)
+			}
 		}
 	}
 	for i := range res.Verdicts {
 		v := &res.Verdicts[i]
-		if dr := byID[v.Device.ID]; v.Upgrade && dr != nil && dr.member != nil && dr.member.Rendered != nil {
+		if dr := p.drafts[i]; v.Upgrade && dr.member.Rendered != nil {
 			p.assign(dr, v)
 		}
 	}
 	moved := false
 	for _, dr := range p.drafts {
-		known := devices[dr.id]
+		known := dr.known
 		if dr.member != nil {
 			dr.hold(scene.holdOf(dr.member))
 			dr.stay()
@@ -195,16 +206,12 @@ func (p *pass) drafted() *Status {
 // writeVerdicts puts the final verdicts into the drafts, in the words that
 // are committed.
 func (p *pass) writeVerdicts() {
-	byID := make(map[string]*planner.Verdict, len(p.final.Verdicts))
-	for i := range p.final.Verdicts {
-		byID[p.final.Verdicts[i].Device.ID] = &p.final.Verdicts[i]
-	}
-	for _, dr := range p.drafts {
-		v := byID[dr.id]
-		if v == nil {
+	for i, dr := range p.drafts {
+		if dr.member == nil {
 			dr.status.Verdict = schema.Verdict{Code: codeRemoved, Reason: reasonRemoved}
 			continue
 		}
+		v := &p.final.Verdicts[i]
 		code := v.Code.ForGit()
 		reason := v.Reason
 		if v.Code == planner.Upgrade {

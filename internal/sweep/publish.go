@@ -125,6 +125,7 @@ func (p *pass) build(ctx context.Context, b *builder) (*Status, error) {
 	if p.fleet == nil {
 		next.Devices, next.Retired = p.status.Devices, p.status.Retired
 	} else {
+		next.Devices = make(map[string]*Record, len(p.drafts))
 		maps.Copy(next.Retired, p.status.Retired)
 		for _, dr := range p.drafts {
 			if err := p.buildDevice(ctx, b, next, dr); err != nil {
@@ -167,8 +168,12 @@ func (p *pass) buildDevice(ctx context.Context, b *builder, next *Status, dr *dr
 	if dr.retire {
 		return p.buildRetired(ctx, b, next, dr)
 	}
+	changed := dr.statusChanged()
+	if old := dr.old; !changed && old.Assignment == dr.doc && old.kept == dr.kept {
+		next.Devices[dr.id] = old // statusChanged: it has the same path
+		return nil
+	}
 	rec := &Record{ID: dr.id, Path: dr.path, Status: dr.status, Assignment: dr.doc, kept: dr.kept}
-	changed := dr.force || dr.statusChanged()
 	if changed {
 		if err := b.put(ctx, dr.path, dr.status); err != nil {
 			return err

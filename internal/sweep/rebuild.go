@@ -170,6 +170,7 @@ func (p *pass) rebuildAttempt(rec *Record, doc *schema.Assignment, report *schem
 // complete fills in what only the fleet knows of a rebuilt attempt.
 func (d *draft) complete(fleet *schema.Fleet) {
 	d.force = true
+	d.own()
 	m := d.member
 	if m == nil || m.Rendered == nil {
 		return
