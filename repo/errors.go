@@ -11,7 +11,7 @@ import (
 )
 
 // The kinds of trouble that callers tell apart: whether to try again now
-// (race), later (network, timeout), or to call a person (the rest).
+// (race), later (network, timeout, locked), or to call a person (the rest).
 const (
 	kindAuth     = "auth"      // credentials refused, unreadable or lacking a right
 	kindNotFound = "not-found" // no such repository, ref or object
@@ -19,6 +19,7 @@ const (
 	kindTimeout  = "timeout"   // the deadline passed, or the caller gave up
 	kindRefused  = "refused"   // the other side, or this package, will not do it
 	kindRace     = "race"      // somebody else was faster
+	kindLocked   = "locked"    // the lock of somebody else, who may be gone, stands in the way
 	kindHostKey  = "host-key"  // the ssh server is not the one that is known
 	kindCorrupt  = "corrupt"   // what is there cannot be read
 )
@@ -35,8 +36,8 @@ type Error struct {
 	misread bool // the answer could not be understood, see httpRemote.upload
 }
 
-// Kind is one of auth, not-found, network, timeout, refused, race, host-key
-// and corrupt.
+// Kind is one of auth, not-found, network, timeout, refused, race, locked,
+// host-key and corrupt.
 func (e *Error) Kind() string { return e.kind }
 
 func (e *Error) Error() string {

@@ -10,24 +10,13 @@ import (
 	"sort"
 	"strings"
 	"syscall"
-	"time"
-)
-
-const (
-	// lockWait is how long another writer's lock is waited for; git's own
-	// writers hold one for milliseconds.
-	lockWait = 3 * time.Second
-	// lockStale is the age from which a lock file is taken for left behind.
-	// It is never removed here: only a person can know that its owner is gone.
-	lockStale = time.Minute
-	lockPoll  = 20 * time.Millisecond
 )
 
 // heldRef is a ref whose lock this process holds, checked and ready.
 type heldRef struct {
 	u    refUpdate
 	path string
-	lock *os.File
+	lock *lockFile
 }
 
 // update moves refs by compare-and-swap: either none, or all once every one
@@ -60,9 +49,7 @@ func (l localRefs) update(ctx context.Context, cmds []refUpdate) error {
 
 func (h *heldRef) release() {
 	if h.lock != nil {
-		name := h.lock.Name()
-		h.lock.Close()
-		os.Remove(name)
+		h.lock.release()
 		h.lock = nil
 	}
 }
@@ -76,7 +63,7 @@ func (l localRefs) hold(ctx context.Context, u refUpdate) (*heldRef, error) {
 	if err := l.checkFolders(u); err != nil {
 		return nil, err
 	}
-	lock, err := takeLock(ctx, path+".lock", func() error { return l.makeFolders(filepath.Dir(path)) })
+	lock, err := l.lock(ctx, u.name, func() error { return l.makeFolders(filepath.Dir(path)) })
 	if err != nil {
 		if errors.Is(err, syscall.ENOTDIR) || errors.Is(err, fs.ErrExist) {
 			return nil, fail(kindRefused, "a ref stands where %s needs a folder", u.name).hint("delete or rename the shorter ref")
@@ -84,7 +71,7 @@ func (l localRefs) hold(ctx context.Context, u refUpdate) (*heldRef, error) {
 		return nil, err
 	}
 	h := &heldRef{u: u, path: path, lock: lock}
-	err = forGroup(l.shared, lock.Name())
+	err = forGroup(l.shared, lock.path)
 	if err == nil {
 		err = l.prepare(h)
 	}
@@ -224,12 +211,7 @@ func (l localRefs) commit(ctx context.Context, h *heldRef) error {
 	}
 	lock := h.lock
 	h.lock = nil
-	err := lock.Close()
-	if err == nil {
-		err = os.Rename(lock.Name(), h.path)
-	}
-	if err != nil {
-		os.Remove(lock.Name())
+	if err := lock.become(h.path); err != nil {
 		return err
 	}
 	return syncDir(filepath.Dir(h.path))
@@ -242,12 +224,16 @@ func (l localRefs) dropPacked(ctx context.Context, name string) error {
 		return err
 	}
 	path := filepath.Join(l.dir, "packed-refs")
-	lock, err := takeLock(ctx, path+".lock", func() error { return nil })
+	lock, err := l.lock(ctx, "packed-refs", func() error { return nil })
 	if err != nil {
 		return err
 	}
-	defer os.Remove(lock.Name())
-	defer lock.Close()
+	done := false
+	defer func() {
+		if !done {
+			lock.release()
+		}
+	}()
 	old, err := os.ReadFile(path)
 	if err != nil {
 		return err
@@ -274,44 +260,12 @@ func (l localRefs) dropPacked(ctx context.Context, name string) error {
 	if err := lock.Sync(); err != nil {
 		return err
 	}
-	if err := forGroup(l.shared, lock.Name()); err != nil {
+	if err := forGroup(l.shared, lock.path); err != nil {
 		return err
 	}
-	if err := os.Rename(lock.Name(), path); err != nil {
+	done = true
+	if err := lock.become(path); err != nil {
 		return err
 	}
 	return syncDir(l.dir)
-}
-
-// takeLock makes a lock file that nobody else has. A fresh one is waited for;
-// an old one is for a person to judge.
-func takeLock(ctx context.Context, path string, makeFolder func() error) (*os.File, error) {
-	wait := time.NewTimer(lockWait)
-	defer wait.Stop()
-	for tries := 0; ; tries++ {
-		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-		switch {
-		case err == nil:
-			return f, nil
-		case errors.Is(err, fs.ErrNotExist) && tries < 100:
-			// The folder is missing, or git has just removed it as empty.
-			if err := makeFolder(); err != nil {
-				return nil, err
-			}
-			continue
-		case !errors.Is(err, fs.ErrExist):
-			return nil, err
-		}
-		if fi, err := os.Lstat(path); err == nil && time.Since(fi.ModTime()) > lockStale {
-			return nil, fail(kindRefused, "the lock file %s is %s old", path, time.Since(fi.ModTime()).Round(time.Second)).
-				hint("if no git process works there any more, remove it")
-		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-wait.C:
-			return nil, fail(kindRace, "another process holds %s", path).hint("it is tried again")
-		case <-time.After(lockPoll):
-		}
-	}
 }

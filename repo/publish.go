@@ -320,11 +320,15 @@ func outcome(res *pushResult, err error, cmds []refUpdate) error {
 		if why == "" {
 			continue
 		}
+		text := withNotes(why, res.notes)
 		kind := kindRefused
-		if isRace(why) {
+		switch {
+		case isLocked(text):
+			return fail(kindLocked, "%s: %s", u.name, text).hint("it is tried again; a lock file that stays has to be removed on the server")
+		case isRace(why):
 			kind = kindRace
 		}
-		return fail(kind, "%s: %s", u.name, withNotes(why, res.notes))
+		return fail(kind, "%s: %s", u.name, text)
 	}
 	return nil
 }
@@ -339,6 +343,12 @@ func isRace(why string) bool {
 		}
 	}
 	return false
+}
+
+// isLocked recognises the lock of another process, which git itself calls a
+// failed update as it does a race. Whether it was one, judge finds out.
+func isLocked(why string) bool {
+	return strings.Contains(why, ".lock': File exists")
 }
 
 // judge looks at where the refs of a push that failed stand now: all of them
