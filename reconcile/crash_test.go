@@ -215,12 +215,14 @@ func failingDisk(t *testing.T, fault error, removes bool) {
 // what went wrong, and for the report.
 func TestB67_BallastMakesRoomForTheRecord(t *testing.T) {
 	d := onV1(t)
-	if info, err := os.Stat(d.host(ballastFile)); err != nil || info.Size() != ballastSize {
-		t.Fatalf("ballast: %v, %v", info, err)
+	for n := 1; n <= ballastPieces; n++ {
+		if info, err := os.Stat(d.host(ballastPiece(n))); err != nil || info.Size() != ballastSize {
+			t.Fatalf("ballast: %v, %v", info, err)
+		}
 	}
 	gone := false
 	d.cfg.Step = func(op, path string) error {
-		if op == "remove" && path == ballastFile {
+		if op == "remove" && path == ballastPiece(1) {
 			gone = true
 		}
 		if op == "write" && !(gone && strings.HasPrefix(path, stateDir)) {
@@ -236,8 +238,43 @@ func TestB67_BallastMakesRoomForTheRecord(t *testing.T) {
 	d.cfg.Step = nil
 	d.wantOnce(1, "a retry is due", "back on v1.0.0")
 	d.wantOnce(0, "updated")
-	if _, err := os.Stat(d.host(ballastFile)); err != nil {
+	if _, err := os.Stat(d.host(ballastPiece(1))); err != nil {
 		t.Error("the ballast did not come back")
+	}
+}
+
+// Without inodes a file that goes makes room for one, and whatever is written
+// next takes it: of the payload and the records, the records must not be those
+// that go without.
+func TestB67_BallastOfInodes(t *testing.T) {
+	d := onV1(t)
+	var inodes int // that are free
+	d.cfg.Step = func(op, path string) error {
+		switch {
+		case op == "remove" && strings.HasPrefix(path, ballastFile):
+			inodes++
+		case (op == "create" || op == "mkdir") && inodes <= 0:
+			return syscall.ENOSPC
+		case op == "create" || op == "mkdir":
+			inodes--
+		case op == "rename" && path != desiredFile && strings.HasSuffix(path, ".json"):
+			inodes++ // what stood there before
+		}
+		return nil
+	}
+	payload := []byte("payload\n")
+	digest := schema.PayloadDigest(payload)
+	spec := v2(nil)
+	spec["files"].(tree)["/etc/payload"] = tree{"payload": digest}
+	d.publish(func(a *schema.Assignment) { a.Attempt, a.Version, a.Spec = 2, "v1.1.0", spec }, map[string][]byte{digest: payload})
+	d.wantOnce(1, "no space left")
+	if r := d.control.last(); r.Attempt != 2 || len(r.Failures) == 0 || r.Failures[0].Class != schema.ClassRetryable {
+		t.Errorf("report: %+v", r)
+	}
+	d.cfg.Step = nil
+	d.settle()
+	if got := d.content("/etc/edge/edge.conf") + d.content("/etc/payload"); got != "version=2\npayload\n" {
+		t.Errorf("when there is room again the files hold %q", got)
 	}
 }
 

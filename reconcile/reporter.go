@@ -15,6 +15,9 @@ const (
 	// coalesce makes one report of several changes: an update without slow
 	// parts passes all its phases within it.
 	coalesce = 1500 * time.Millisecond
+	// maxPutOff is how often a further change puts the report off: what never
+	// comes to rest must be heard, too.
+	maxPutOff = 4
 	// A report that was not accepted is sent again after firstResend, then
 	// after twice as long each time, up to lastResend.
 	firstResend = 5 * time.Second
@@ -124,14 +127,15 @@ func (p *reporter) flush(ctx context.Context) error {
 func (p *reporter) run(ctx context.Context) {
 	timer := time.NewTimer(p.beat())
 	defer timer.Stop()
-	resend := time.Duration(0)
+	resend, putOff := time.Duration(0), 0
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-p.wake:
-			if resend == 0 && p.due() {
+			if resend == 0 && putOff <= maxPutOff && p.due() {
 				timer.Reset(coalesce)
+				putOff++
 			}
 			continue
 		case <-p.hurry:
@@ -142,6 +146,7 @@ func (p *reporter) run(ctx context.Context) {
 			continue
 		case <-timer.C:
 		}
+		putOff = 0
 		if wait := p.silence(); !p.due() && wait > 0 {
 			timer.Reset(wait) // it went out with the work
 			continue
