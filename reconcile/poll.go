@@ -224,6 +224,7 @@ func (a *Agent) alreadyThere(ctx context.Context, doc *schema.Assignment) Result
 			return a.stateFailed(err)
 		}
 	}
+	a.log.Info("already there", "version", doc.Version, "attempt", doc.Attempt)
 	r, err := recordOf(doc)
 	if err == nil {
 		r.OKAt = a.now()
