@@ -1,0 +1,24 @@
+// Package protocoltest holds the tests of what daemon and device promise each
+// other, on the real code: real daemons, real agents and a repository in
+// memory, whose steps a seeded scheduler orders.
+//
+// It decides nothing itself: packages sweep, planner and agentsync always do.
+// Package reconcile, on real folders, is part of one schedule in twelve (417
+// of 5,000), because it costs several times as much; in the others a device
+// that follows the same rules without any files takes its place. Reboots, HTTP
+// and servers that show old reports are not played here.
+//
+// Start with `go test ./internal/protocoltest`, which runs [Schedules]
+// schedules and those in testdata/seeds; GITOPSD_SEED=n runs one,
+// GITOPSD_SCHEDULES=n as many as wanted, GITOPSD_REAL_EVERY=1 all of them with
+// the real agent. FuzzSchedules goes on for ever. With the tag system, each
+// rule of the protocol is broken in turn, which some schedule must notice, and
+// real processes meet on one repository.
+//
+// A schedule is a function of its bytes: the same ones give the same run. A
+// failing one is made shorter, printed with its trace, and belongs into
+// testdata/seeds from then on.
+package protocoltest
+
+// Schedules is how many schedules one ordinary run of the tests makes.
+const Schedules = 5000
