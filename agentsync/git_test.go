@@ -189,3 +189,42 @@ func crowd(t *testing.T, path, commit string, n int) {
 		t.Fatal(err)
 	}
 }
+
+// What a power cut leaves of a local repository keeps nobody from reporting:
+// an empty ref file, or a ref whose commit was never written.
+func TestReport_OverWhatAPowerCutLeft(t *testing.T) {
+	for name, damage := range map[string]string{"an empty ref file": "", "a commit that is not there": strings.Repeat("5", 40) + "\n"} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "fleet.git")
+			if err := repo.Init(path, "main"); err != nil {
+				t.Fatal(err)
+			}
+			start := func() *Control {
+				c, err := New(Config{Remote: realTarget(at(path)), Device: device, Timeout: 20 * time.Second})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(c.Close)
+				return c
+			}
+			send := func(c *Control, sequence int64) {
+				t.Helper()
+				if err := c.Report(t.Context(), report(sequence, "i1")); err != nil {
+					t.Fatalf("report %d: %v", sequence, err)
+				}
+			}
+			c := start()
+			send(c, 1)
+			file := filepath.Join(path, filepath.FromSlash(reportRef))
+			for n, c := range []*Control{start(), c} { // started afterwards, and before
+				if err := os.WriteFile(file, []byte(damage), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				send(c, int64(2+n))
+				if got := gitserver.Git(t, path, "show", reportRef+":"+reportFile); !strings.Contains(got, fmt.Sprintf("sequence: %d", 2+n)) {
+					t.Fatalf("the ref holds %s", got)
+				}
+			}
+		})
+	}
+}

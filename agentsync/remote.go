@@ -9,7 +9,8 @@ import "context"
 type Remote interface {
 	// Read gives the files of the tip of exactly this ref in as few exchanges
 	// as the server allows. files is nil when the tip is still `have`; commit
-	// is "" when the ref does not exist. limit bounds the bytes in total.
+	// is "" when the ref does not exist. limit bounds the bytes in total. An
+	// error of the kind "corrupt" comes with the commit, if that is known.
 	Read(ctx context.Context, ref, have string, limit int64) (commit string, files map[string][]byte, err error)
 	// Write moves the ref from old ("" = absent) to a parentless commit of
 	// these files. When the ref stands elsewhere the error's Kind is "race".

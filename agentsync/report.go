@@ -55,15 +55,19 @@ func (c *Control) Report(ctx context.Context, r *schema.Report) error {
 
 // readTip reads where the report ref stands. Another installation's report
 // there is told and written over: which of the two is the device, the daemon
-// decides.
+// decides. So is what a power cut has left unreadable: nobody else would ever
+// mend it.
 func (c *Control) readTip(ctx context.Context, s *shared, r *schema.Report) error {
 	commit, files, err := s.remote.Read(ctx, c.reportRef, "", c.limit)
-	if err != nil {
+	switch {
+	case kind(err) == "corrupt":
+		c.log.Warn("what stands at the report ref cannot be read and is written over", "device", c.device, "ref", c.reportRef, "cause", err)
+	case err != nil:
 		return err
 	}
 	c.tip, c.tipURL, c.tipKnown = commit, s.url, true
 	var there schema.Report
-	if data, ok := files[reportFile]; ok && noErrors(schema.Decode(reportFile, data, &there)) {
+	if data, ok := files[reportFile]; ok && noErrors(schema.DecodeReport(reportFile, data, &there)) {
 		switch {
 		case there.InstallID != r.InstallID:
 			c.log.Warn("another installation reports as this device", "device", c.device, "installID", there.InstallID, "sequence", there.Sequence)

@@ -35,6 +35,8 @@ func (d *Device) URL() string { return d.at.String() }
 // Read gives the files of the tip of exactly this ref. files is nil when the
 // tip is still have; commit is "" when the ref does not exist. limit bounds
 // names and content in total, in bytes; more is an error of the kind refused.
+// Where the ref could be read and what it names could not, commit is given
+// with the error.
 func (d *Device) Read(ctx context.Context, ref, have string, limit int64) (commit string, files map[string][]byte, err error) {
 	ctx, cancel := d.within(ctx)
 	defer cancel()
@@ -43,7 +45,7 @@ func (d *Device) Read(ctx context.Context, ref, have string, limit int64) (commi
 	}
 	id, files, err := d.read(ctx, ref, have, limit)
 	if err != nil {
-		return "", nil, d.wrap("read", ref, err)
+		return optional(id), nil, d.wrap("read", ref, err)
 	}
 	return optional(id), files, nil
 }
@@ -97,6 +99,8 @@ func (d *Device) object(ctx context.Context, id oid, typ objectType, limit int64
 // Write moves the ref from old ("" = absent) to a parentless commit of these
 // files. When the ref stands elsewhere the error's Kind is race. The same
 // files give the same commit; where the ref already has it, that is a success.
+// A ref whose file a power cut has emptied, in a local repository, is written
+// whatever old is.
 func (d *Device) Write(ctx context.Context, ref, old string, files map[string][]byte) (commit string, err error) {
 	ctx, cancel := d.within(ctx)
 	defer cancel()
@@ -128,7 +132,7 @@ func (d *Device) write(ctx context.Context, ref, old string, files map[string][]
 		if err := addObjects(d.local, objs); err != nil {
 			return zero, err
 		}
-		err := d.refs.update(ctx, []refUpdate{u})
+		err := d.refs.update(ctx, []refUpdate{u}, true)
 		if hasKind(err, kindRace) {
 			if now, rerr := d.refs.read(ref); rerr == nil && now == u.new {
 				err = nil

@@ -1,14 +1,20 @@
 package repo_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/gitopsd/gitopsd/internal/gitserver"
+	"github.com/gitopsd/gitopsd/repo"
 )
 
 // TestEveryRequestFails runs a daemon's pass again and again, and lets the nth
@@ -125,4 +131,73 @@ func TestConnectionIsKept(t *testing.T) {
 	if len(remotes) != 1 {
 		t.Fatalf("ten polls took %d connections: %v", len(remotes), fmt.Sprint(remotes))
 	}
+}
+
+// A power cut leaves ref files empty. One of them hides none of the others,
+// and whoever owns it writes over it.
+func TestOneBrokenRefFile(t *testing.T) {
+	ctx := context.Background()
+	p := localPlace(t)
+	var told bytes.Buffer
+	r, err := repo.Open(repo.Config{URL: p.url, Logger: slog.New(slog.NewTextHandler(&told, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	d := openDevice(t, p)
+	write := func(ref, old, text string) (string, error) {
+		return d.Write(ctx, ref, old, map[string][]byte{"report.yaml": []byte(text)})
+	}
+	const d1, d2 = "refs/gitopsd/reports/d1", "refs/gitopsd/reports/d2"
+	at1 := must[string](t, "write")(write(d1, "", "1"))
+	at2 := must[string](t, "write")(write(d2, "", "2"))
+	gitserver.Git(t, p.bare, "pack-refs", "--all")
+	for n, broken := range []string{"", "xyz", strings.Repeat("\x00", 41)} {
+		file := filepath.Join(p.bare, d1)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(broken), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			refs, err := r.Refs(ctx, "refs/gitopsd/reports/")
+			if err != nil || len(refs) != 1 || refs[d2] != at2 {
+				t.Fatalf("the refs beside one of %q: %v, %v", broken, refs, err)
+			}
+		}
+		if got := strings.Count(told.String(), file); got != 1 {
+			t.Fatalf("the broken file was told %d times: %s", got, &told)
+		}
+		told.Reset()
+		_, err := r.Refs(ctx, d1)
+		wantKind(t, "asking for just the broken ref", err, "corrupt")
+		if _, _, err = d.Read(ctx, d1, "", 0); !strings.Contains(fmt.Sprint(err), file) {
+			t.Fatalf("reading the broken ref does not name its file: %v", err)
+		}
+		wantKind(t, "reading the broken ref", err, "corrupt")
+		err = moveLead(r, d1, "", orphan(t, r, "3"))
+		wantKind(t, "a lead over a broken ref", err, "corrupt")
+		if !strings.Contains(err.Error(), file) {
+			t.Fatalf("the error does not name the file: %v", err)
+		}
+		// Its owner knows where it was, or has asked and got nothing.
+		old := []string{"", at1, ""}[n]
+		if at1, err = write(d1, old, fmt.Sprint("new", n)); err != nil {
+			t.Fatalf("the owner's write from %q: %v", old, err)
+		}
+		refs, err := r.Refs(ctx, "refs/gitopsd/reports/")
+		if err != nil || refs[d1] != at1 || refs[d2] != at2 {
+			t.Fatalf("after the repair: %v, %v", refs, err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(p.bare, d1), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c := orphan(t, r, "4")
+	refused, err := r.Publish(ctx, nil, map[string][2]string{d1: {"", c}})
+	if err != nil || len(refused) > 0 {
+		t.Fatalf("a delivery over a broken ref: %v, %v", refused, err)
+	}
+	fsck(t, p.bare)
 }

@@ -145,30 +145,36 @@ func scanPacked(r io.Reader, fn func(line, name string, id oid) error) error {
 	return sc.Err()
 }
 
-// list gives the refs that begin with one of the prefixes.
-func (l localRefs) list(ctx context.Context, prefixes []string) (map[string]oid, error) {
+// list gives the refs that begin with one of the prefixes. A ref whose file
+// holds no value is left out, and is broken: a power cut leaves such files, and
+// one must not hide the others. Asked for by its whole name it is an error.
+func (l localRefs) list(ctx context.Context, prefixes []string) (refs map[string]oid, broken map[string]error, err error) {
 	want := anyPrefix(prefixes)
 	// Loose first: a ref that is packed meanwhile is then found packed, while
 	// the other way round it would be missed.
 	loose := map[string]oid{}
+	broken = map[string]error{}
 	for _, p := range prefixes {
 		dir := p[:strings.LastIndexByte(p, '/')]
-		if err := l.walk(ctx, dir, p, loose); err != nil {
-			return nil, err
+		if err := l.walk(ctx, dir, p, loose, broken); err != nil {
+			return nil, nil, err
 		}
 	}
-	refs, err := l.packed(func(n string) bool { return want(n) && validRef(n) == nil })
+	refs, err = l.packed(func(n string) bool { return want(n) && validRef(n) == nil })
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for name, id := range loose {
 		refs[name] = id
 	}
-	return refs, nil
+	for name := range broken {
+		delete(refs, name) // an older value
+	}
+	return refs, broken, nil
 }
 
 // walk collects the loose refs below a folder that begin with prefix.
-func (l localRefs) walk(ctx context.Context, dir, prefix string, into map[string]oid) error {
+func (l localRefs) walk(ctx context.Context, dir, prefix string, into map[string]oid, broken map[string]error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -192,7 +198,7 @@ func (l localRefs) walk(ctx context.Context, dir, prefix string, into map[string
 		name := dir + "/" + e.Name()
 		if e.IsDir() {
 			if strings.HasPrefix(name+"/", prefix) || strings.HasPrefix(prefix, name+"/") {
-				if err := l.walk(ctx, name, prefix, into); err != nil {
+				if err := l.walk(ctx, name, prefix, into, broken); err != nil {
 					return err
 				}
 			}
@@ -203,6 +209,10 @@ func (l localRefs) walk(ctx context.Context, dir, prefix string, into map[string
 		}
 		id, target, err := l.readFile(name)
 		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if hasKind(err, kindCorrupt) && name != prefix {
+			broken[name] = err
 			continue
 		}
 		if err != nil {

@@ -22,7 +22,10 @@ type heldRef struct {
 // update moves refs by compare-and-swap: either none, or all once every one
 // is locked and has its old value. A power cut between the renames can still
 // leave a part of them moved, as with git.
-func (l localRefs) update(ctx context.Context, cmds []refUpdate) error {
+//
+// With mend, a ref whose file holds no value takes the new one whatever the old
+// one is: nobody can have moved it.
+func (l localRefs) update(ctx context.Context, cmds []refUpdate, mend bool) error {
 	cmds = append([]refUpdate(nil), cmds...)
 	// One order for everybody who locks several.
 	sort.Slice(cmds, func(i, j int) bool { return cmds[i].name < cmds[j].name })
@@ -33,7 +36,7 @@ func (l localRefs) update(ctx context.Context, cmds []refUpdate) error {
 		}
 	}()
 	for _, u := range cmds {
-		h, err := l.hold(ctx, u)
+		h, err := l.hold(ctx, u, mend)
 		if err != nil {
 			return err
 		}
@@ -55,7 +58,7 @@ func (h *heldRef) release() {
 }
 
 // hold locks a ref, compares its value and writes the new one into the lock.
-func (l localRefs) hold(ctx context.Context, u refUpdate) (*heldRef, error) {
+func (l localRefs) hold(ctx context.Context, u refUpdate, mend bool) (*heldRef, error) {
 	if err := validRef(u.name); err != nil {
 		return nil, err
 	}
@@ -73,7 +76,7 @@ func (l localRefs) hold(ctx context.Context, u refUpdate) (*heldRef, error) {
 	h := &heldRef{u: u, path: path, lock: lock}
 	err = forGroup(l.shared, lock.path)
 	if err == nil {
-		err = l.prepare(h)
+		err = l.prepare(h, mend)
 	}
 	if err != nil {
 		h.release()
@@ -123,10 +126,12 @@ func (l localRefs) checkFolders(u refUpdate) error {
 }
 
 // prepare looks at the ref under its lock.
-func (l localRefs) prepare(h *heldRef) error {
+func (l localRefs) prepare(h *heldRef, mend bool) error {
 	name := h.u.name
 	id, target, err := l.readFile(name)
 	switch {
+	case mend && hasKind(err, kindCorrupt):
+		id, err = h.u.old, nil
 	case err == nil && target != "":
 		return fail(kindRefused, "%s is a symbolic ref to %s", name, sanitize(target, 100)).hint("name that ref instead")
 	case err != nil && !errors.Is(err, fs.ErrNotExist):

@@ -120,13 +120,13 @@ func (r *Repo) publishLocal(ctx context.Context, first, others []refUpdate, refu
 	if len(g.objs) > looseLimit {
 		r.objs.reopen()
 	}
-	if err := r.refs.update(ctx, first); err != nil {
+	if err := r.refs.update(ctx, first, false); err != nil {
 		return err
 	}
 	for _, u := range others {
 		err := r.mayMove(u)
 		if err == nil {
-			err = r.refs.update(ctx, []refUpdate{u})
+			err = r.refs.update(ctx, []refUpdate{u}, true)
 		}
 		if err != nil {
 			refused[u.name] = err.Error()

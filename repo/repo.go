@@ -35,6 +35,7 @@ type connection struct {
 	remote transport
 
 	refs localRefs // local only
+	told sync.Map  // names of broken refs that were told
 	objs *objects  // of the local repository or of the store
 }
 
@@ -93,7 +94,11 @@ func (c *connection) list(ctx context.Context, prefixes []string) (map[string]oi
 		return map[string]oid{}, nil
 	}
 	if c.local != nil {
-		return c.refs.list(ctx, prefixes)
+		refs, broken, err := c.refs.list(ctx, prefixes)
+		if err == nil {
+			c.tellBroken(prefixes, broken)
+		}
+		return refs, err
 	}
 	var refs map[string]oid
 	err := c.remote.upload(ctx, question{prefixes: prefixes}, func(l *listing) (*fetchRequest, error) {
@@ -101,6 +106,22 @@ func (c *connection) list(ctx context.Context, prefixes []string) (map[string]oi
 		return nil, nil
 	}, nil)
 	return refs, err
+}
+
+// tellBroken logs refs that cannot be read, each once until it can be.
+func (c *connection) tellBroken(prefixes []string, broken map[string]error) {
+	for name, why := range broken {
+		if _, before := c.told.LoadOrStore(name, nil); !before {
+			c.log.Warn("a ref cannot be read and is taken for absent", "repo", c.at.String(), "ref", name, "cause", why)
+		}
+	}
+	listed := anyPrefix(prefixes)
+	c.told.Range(func(key, _ any) bool {
+		if name, ok := key.(string); ok && listed(name) && broken[name] == nil {
+			c.told.Delete(name)
+		}
+		return true
+	})
 }
 
 // Repo is a repository as the daemon uses it.
@@ -162,7 +183,9 @@ func (r *Repo) Path() string {
 // URL is where the repository is, for people: without user info.
 func (r *Repo) URL() string { return r.at.String() }
 
-// Refs lists the refs whose names begin with one of the prefixes.
+// Refs lists the refs whose names begin with one of the prefixes. In a local
+// repository a ref whose file holds no value is logged and left out; asked for
+// by its whole name it is an error of the kind corrupt.
 func (r *Repo) Refs(ctx context.Context, prefixes ...string) (map[string]string, error) {
 	ctx, cancel := r.within(ctx)
 	defer cancel()
