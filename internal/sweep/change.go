@@ -3,8 +3,10 @@ package sweep
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gitopsd/gitopsd/schema"
 )
@@ -60,11 +62,11 @@ func (p *pass) fleetChange(changes map[string]string) string {
 		}
 	}
 	for _, c := range p.conditions() {
-		if k := (key{c.Type, c.Reason}); !before[k] {
+		k := key{c.Type, c.Reason}
+		if !before[k] {
 			return c.Type + ", " + c.Reason
-		} else {
-			delete(before, k)
 		}
+		delete(before, k)
 	}
 	for k := range before {
 		return "no longer " + k.kind + ", " + k.reason
@@ -79,6 +81,58 @@ func (p *pass) fleetChange(changes map[string]string) string {
 		}
 	}
 	return count(len(changes), "file")
+}
+
+func (d *draft) docChanged() bool {
+	if d.force && d.doc != nil {
+		return true
+	}
+	if d.doc == nil || d.old == nil || d.old.Assignment == nil {
+		return d.doc != nil
+	}
+	if d.doc == d.old.Assignment {
+		return false
+	}
+	a, b := *d.doc, *d.old.Assignment
+	a.Generation, b.Generation = 0, 0
+	return !reflect.DeepEqual(a, b)
+}
+
+// statusChanged says whether the status is worth a commit: a sequence alone
+// is not.
+func (d *draft) statusChanged() bool {
+	if d.force || d.old == nil || d.old.Path != d.path {
+		return true
+	}
+	a, b := d.status, d.old.Status
+	if a.Policy != b.Policy || a.Verdict != b.Verdict || !samePointee(a.Assignment, b.Assignment) {
+		return true
+	}
+	if !sameObserved(a.Observed, b.Observed) {
+		return true
+	}
+	return d.moved || len(a.Attempts) != len(b.Attempts)
+}
+
+func samePointee[T comparable](a, b *T) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
+}
+
+func sameObserved(a, b *schema.Observed) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	x, y := *a, *b
+	x.Sequence, y.Sequence = 0, 0
+	if !timeOf(x.OfflineSince).Equal(timeOf(y.OfflineSince)) || !x.Since.Equal(y.Since) {
+		return false
+	}
+	x.OfflineSince, y.OfflineSince = nil, nil
+	x.Since, y.Since = time.Time{}, time.Time{}
+	return x == y
 }
 
 // changed says in a few words what is new about a device whose verdict is the
@@ -104,6 +158,12 @@ func (d *draft) changed() string {
 	}
 	if d.old.Status.Verdict != d.status.Verdict {
 		return d.status.Verdict.Code + ", other words"
+	}
+	switch a := lastAttempt(d.status); {
+	case d.moved && a != nil && a.Outcome == "" && a.OnTargetAt != nil:
+		return "is on " + a.Version + " and settles"
+	case !samePointee(d.status.Assignment, d.old.Status.Assignment):
+		return "has its assignment on record again"
 	}
 	return "has news"
 }

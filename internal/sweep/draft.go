@@ -3,7 +3,6 @@ package sweep
 import (
 	"cmp"
 	"fmt"
-	"reflect"
 	"slices"
 	"time"
 
@@ -369,21 +368,6 @@ func (d *draft) finish() {
 	d.trim()
 }
 
-func (d *draft) docChanged() bool {
-	if d.force && d.doc != nil {
-		return true
-	}
-	if d.doc == nil || d.old == nil || d.old.Assignment == nil {
-		return d.doc != nil
-	}
-	if d.doc == d.old.Assignment {
-		return false
-	}
-	a, b := *d.doc, *d.old.Assignment
-	a.Generation, b.Generation = 0, 0
-	return !reflect.DeepEqual(a, b)
-}
-
 // trim bounds the history, oldest first.
 func (d *draft) trim() {
 	attempts := d.status.Attempts
@@ -408,43 +392,6 @@ func (d *draft) trim() {
 		}
 	}
 	d.status.Attempts = kept
-}
-
-// statusChanged says whether the status is worth a commit: a sequence alone
-// is not.
-func (d *draft) statusChanged() bool {
-	if d.force || d.old == nil || d.old.Path != d.path {
-		return true
-	}
-	a, b := d.status, d.old.Status
-	if a.Policy != b.Policy || a.Verdict != b.Verdict || !samePointee(a.Assignment, b.Assignment) {
-		return true
-	}
-	if !sameObserved(a.Observed, b.Observed) {
-		return true
-	}
-	return d.moved || len(a.Attempts) != len(b.Attempts)
-}
-
-func samePointee[T comparable](a, b *T) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return *a == *b
-}
-
-func sameObserved(a, b *schema.Observed) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	x, y := *a, *b
-	x.Sequence, y.Sequence = 0, 0
-	if !timeOf(x.OfflineSince).Equal(timeOf(y.OfflineSince)) || !x.Since.Equal(y.Since) {
-		return false
-	}
-	x.OfflineSince, y.OfflineSince = nil, nil
-	x.Since, y.Since = time.Time{}, time.Time{}
-	return x == y
 }
 
 // move describes an attempt for the result, the log and the commit message.

@@ -194,3 +194,24 @@ func TestCommitMessagesAreForPeople(t *testing.T) {
 		}
 	}
 }
+
+// A person who reads the log sees what each commit changed, also where no
+// attempt moved.
+func TestSubjectsSayWhatChanged(t *testing.T) {
+	w, d := done(t, 4)
+	want := func(subject string, change func()) {
+		t.Helper()
+		change()
+		w.pass(time.Minute)
+		before := w.commits()
+		w.sweep(d)
+		if w.commits() != before+1 || w.subjects(1)[0] != subject {
+			t.Errorf("%d commits, subjects %q, want %q", w.commits()-before, w.subjects(w.commits()-before), subject)
+		}
+	}
+	one, two := w.devices["gw-01"], w.devices["gw-02"]
+	want("status: gw-01 is busy", func() { one.busy = true; one.heartbeat() })
+	want("status: gw-01 is no longer busy; and 1 more device", func() { one.busy = false; one.heartbeat(); two.busy = true; two.heartbeat() })
+	want("status: gw-02 is held on the device", func() { two.busy, two.held = false, true; two.heartbeat() })
+	want("status: gw-01 is offline; and 3 more devices", func() { w.pass(time.Hour) })
+}

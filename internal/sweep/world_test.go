@@ -141,6 +141,12 @@ func (w *world) sweep(d *Daemon) Pass {
 		w.t.Fatalf("sweep: %v", err)
 	}
 	w.checkStatus()
+	if p.Committed {
+		subject := w.subjects(1)[0]
+		if strings.HasSuffix(subject, "has news") || strings.HasSuffix(subject, "files") || subject == "status" || len(subject) > maxSubject {
+			w.t.Errorf("a status commit does not say what changed: %q", subject)
+		}
+	}
 	if d.rest != nil {
 		w.checkRest(d)
 	}
