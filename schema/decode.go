@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -27,6 +28,11 @@ func Decode(file string, data []byte, v any) []Problem {
 			target.Elem().Set(fresh.Elem())
 		}
 	}
+	return inFile(file, problems)
+}
+
+// inFile sorts problems and gives them their file.
+func inFile(file string, problems []Problem) []Problem {
 	for i := range problems {
 		problems[i].File = file
 	}
@@ -63,7 +69,7 @@ func decodeDocument(doc *document, kind Kind, dst reflect.Value) []Problem {
 	var f filler
 	f.fill(dst, doc.value, "")
 	for _, fp := range f.problems {
-		problems = append(problems, doc.problem(fp.pointer, ruleForm, fp.err.Error(), ""))
+		problems = append(problems, doc.problem(fp.pointer, cmp.Or(fp.rule, ruleForm), fp.err.Error(), fp.hint))
 	}
 	return append(problems, documentChecks(doc, dst)...)
 }

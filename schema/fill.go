@@ -8,12 +8,15 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // fillProblem is a value that does not fit its Go field.
 type fillProblem struct {
 	pointer string
 	unknown bool
+	rule    string // "" = [ruleForm]
+	hint    string
 	err     error
 }
 
@@ -43,6 +46,10 @@ func (f *filler) fill(dst reflect.Value, src any, pointer string) {
 		p := reflect.New(t.Elem())
 		f.fill(p.Elem(), src, pointer)
 		dst.Set(p)
+		return
+	}
+	if t == timeType {
+		f.fillTime(dst, src, pointer)
 		return
 	}
 	_, isMap := src.(map[string]any)
@@ -90,6 +97,27 @@ func (f *filler) fill(dst reflect.Value, src any, pointer string) {
 	default:
 		f.fillScalar(dst, src, pointer)
 	}
+}
+
+// The years of a time, in UTC: no clock that was ever set shows an earlier one,
+// and a later one has no form in RFC 3339. An offset can leave them although
+// the year that is written does not.
+const firstYear, lastYear = 1970, 9999
+
+func (f *filler) fillTime(dst reflect.Value, src any, pointer string) {
+	text, _ := src.(string)
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		f.problems = append(f.problems, fillProblem{pointer: pointer, rule: ruleForm,
+			err: fmt.Errorf("%s is no time", shown(src)), hint: "write it as 2026-11-29T10:02:00Z"})
+		return
+	}
+	if year := at.UTC().Year(); year < firstYear || year > lastYear {
+		f.problems = append(f.problems, fillProblem{pointer: pointer, rule: ruleRange,
+			err: fmt.Errorf("%s is out of range; in UTC its year is from %d to %d", quote(text), firstYear, lastYear)})
+		return
+	}
+	dst.Set(reflect.ValueOf(at.UTC()))
 }
 
 func (f *filler) fillScalar(dst reflect.Value, src any, pointer string) {
@@ -153,11 +181,11 @@ func (f *filler) fillStruct(dst reflect.Value, src any, pointer string) {
 	if seen == len(m) {
 		return
 	}
-	known := map[string]bool{}
-	fieldNames(dst.Type(), known)
+	known := map[string]reflect.Type{}
+	fieldTypes(dst.Type(), known)
 	var unknown []string
 	for k := range m {
-		if !known[k] {
+		if known[k] == nil {
 			unknown = append(unknown, k)
 		}
 	}
@@ -186,17 +214,6 @@ func (f *filler) fillFields(dst reflect.Value, m map[string]any, pointer string,
 		}
 		*seen++
 		f.fill(dst.Field(i), v, pointer+"/"+escapePointer(name))
-	}
-}
-
-func fieldNames(t reflect.Type, names map[string]bool) {
-	for i := range t.NumField() {
-		sf := t.Field(i)
-		if sf.Anonymous {
-			fieldNames(sf.Type, names)
-		} else if name := jsonName(sf); name != "" {
-			names[name] = true
-		}
 	}
 }
 

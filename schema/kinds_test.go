@@ -12,7 +12,7 @@ import (
 )
 
 // newKind gives a pointer to a zero document of a kind.
-func newKind(t *testing.T, k Kind) any {
+func newKind(t testing.TB, k Kind) any {
 	t.Helper()
 	types := map[Kind]any{KindPolicy: &Policy{}, KindRelease: &Release{}, KindOverlay: &Overlay{}, KindDevice: &Device{},
 		KindDeviceStatus: &DeviceStatus{}, KindAssignment: &Assignment{}, KindFailureMarks: &FailureMarks{},
@@ -130,10 +130,10 @@ func compareFields(t *testing.T, at string, root, node map[string]any, typ refle
 		if props == nil {
 			return // a scalar that writes itself
 		}
-		names := map[string]bool{}
-		fieldNames(typ, names)
+		names := map[string]reflect.Type{}
+		fieldTypes(typ, names)
 		for name := range props {
-			if !names[name] {
+			if names[name] == nil {
 				t.Errorf("%s: the schema has %s, the Go type has not", at, name)
 			}
 		}

@@ -116,7 +116,7 @@ func readReport(id string, files map[string][]byte, found bool) (*schema.Report,
 		return nil, "the report ref holds no " + reportFile
 	}
 	r := &schema.Report{}
-	for _, problem := range schema.Decode(reportFile, data, r) {
+	for _, problem := range schema.DecodeReport(reportFile, data, r) {
 		if problem.Severity == schema.SeverityError {
 			return nil, fmt.Sprintf("%s:%d: %s", reportFile, problem.Line, oneLine(problem.Message))
 		}
