@@ -84,7 +84,7 @@ func Codes() []CodeInfo {
 		{Busy, Wait, "it is at work, waits for something, or cannot tell"},
 		{Stopped, Wait, "a guard of the sweep lets nobody go"},
 		{Paused, Wait, "its policy is paused"},
-		{Halted, Wait, "too many devices of its policy failed or refused"},
+		{Halted, Wait, "more devices failed or refused the release than its policy allows"},
 		{Queued, Wait, "no slot is free"},
 		{FleetGuard, Wait, "too few devices would stay available"},
 		{Upgrade, Go, "it gets its new desired spec now"},

@@ -60,7 +60,6 @@ type simDevice struct {
 	sent      report
 	pc        string // idle, preparing, announced, looked, acting
 	runs      Target
-	runsRel   string
 	install   int
 	seq       int64
 	doing     document

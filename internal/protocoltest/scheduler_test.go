@@ -3,7 +3,6 @@ package protocoltest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -190,12 +189,4 @@ func (s *scheduler) end() {
 	for _, a := range s.actors {
 		s.kill(a)
 	}
-}
-
-func (s *scheduler) named(name string) *actor {
-	i := slices.IndexFunc(s.actors, func(a *actor) bool { return a.name == name })
-	if i < 0 {
-		panic(fmt.Sprintf("no actor %q", name))
-	}
-	return s.actors[i]
 }

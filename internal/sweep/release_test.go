@@ -62,7 +62,7 @@ func TestAnEndTellsTheStart(t *testing.T) {
 		w.pass(time.Minute)
 		w.sweep(d)
 		a := w.attempt(dev.id, 2)
-		if a.StartedAt == nil || !a.StartedAt.Equal(w.now) || a.StartSeq != int64(dev.seq) || a.EndedAt == nil {
+		if a.StartedAt == nil || !a.StartedAt.Equal(w.now) || a.StartSeq != dev.seq || a.EndedAt == nil {
 			t.Errorf("bad %v: the attempt is %+v", bad, a)
 		}
 	}
