@@ -3,7 +3,6 @@ package protocoltest
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 )
 
