@@ -134,7 +134,7 @@ func (d *document) withOdd(problems []Problem) (all []Problem, more int) {
 
 func unlisted(n int) Problem {
 	return Problem{Line: 1, Rule: ruleTooMany, Severity: SeverityError,
-		Message: fmt.Sprintf("%d more problems in this document are not listed", n)}
+		Message: count(n, "more problem") + " in this document"}
 }
 
 // DecodeSpec turns the tree of an assignment into a [Spec]; unknown fields

@@ -23,12 +23,12 @@ func documentChecks(doc *document, dst reflect.Value) []Problem {
 	case *Policy:
 		found = policyFindings(v)
 	case *Release:
-		found = valueFindings(v.Spec, "/spec")
+		found = writtenFindings(v.Spec, "/spec")
 	case *Overlay:
-		found = append(selectorFindings(v.Spec.Selector, "/spec/selector"), valueFindings(v.Spec.Desired, "/spec/desired")...)
+		found = append(selectorFindings(v.Spec.Selector, "/spec/selector"), writtenFindings(v.Spec.Desired, "/spec/desired")...)
 		found = append(found, secretFindings(v.Spec.Vars)...)
 	case *Device:
-		found = append(valueFindings(v.Spec.Desired, "/spec/desired"), secretFindings(v.Spec.Vars)...)
+		found = append(writtenFindings(v.Spec.Desired, "/spec/desired"), secretFindings(v.Spec.Vars)...)
 		if v.Spec.Pin != "" && !isVersion(v.Spec.Pin) {
 			found = append(found, finding{pointer: "/spec/pin", rule: ruleVersion, msg: fmt.Sprintf("%s is no version", quote(v.Spec.Pin)), hint: versionHint})
 		}

@@ -22,7 +22,8 @@ var awkward = []string{"", " ", "no", "Yes", "on", "OFF", "y", "n", "true", "nul
 func TestEncodeStrings(t *testing.T) {
 	for _, s := range awkward {
 		d := Device{TypeMeta: TypeMeta{APIVersion, KindDevice}, Metadata: Metadata{Name: "gw-1"}, Spec: DeviceSpecFields{
-			Vars: map[string]string{"a": s}, Desired: map[string]any{"hooks": map[string]any{"afterUpdating": map[string]any{"x": map[string]any{"run": []any{s, "b"}, "order": int64(3)}}}}}}
+			Vars: map[string]string{"a": s}, Desired: map[string]any{"files": map[string]any{"/etc/x": map[string]any{"content": s}},
+				"hooks": map[string]any{"afterUpdating": map[string]any{"x": map[string]any{"run": []any{"b"}, "order": int64(3)}}}}}}
 		out, err := Encode(&d)
 		if err != nil {
 			t.Fatalf("%q: %v", s, err)

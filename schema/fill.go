@@ -44,8 +44,11 @@ func (f *filler) fill(dst reflect.Value, src any, pointer string) {
 	t := dst.Type()
 	if t.Kind() == reflect.Pointer {
 		p := reflect.New(t.Elem())
+		before := len(f.problems)
 		f.fill(p.Elem(), src, pointer)
-		dst.Set(p)
+		if _, whole := src.(map[string]any); whole || len(f.problems) == before {
+			dst.Set(p) // a value that could not be read is absent, not zero
+		}
 		return
 	}
 	if t == timeType {

@@ -131,8 +131,16 @@ func (p *pass) checkLimits(f *file, devices int) {
 		p.warnAt(f, "/spec/minAvailable", ruleLimit, fmt.Sprintf("%d of %d devices can never stay available while one moves; %d is what holds", m.Value, devices, devices-1), "")
 	}
 	if l := s.FailureLimit; l != nil && !l.Percent && l.Value >= devices && devices > 0 {
-		p.warnAt(f, "/spec/failureLimit", ruleLimit, fmt.Sprintf("with %d devices the policy would never halt, whatever fails", devices), "a small count, such as 1, stops a bad release early")
+		p.warnAt(f, "/spec/failureLimit", ruleLimit, fmt.Sprintf("with %s the policy would never halt, whatever fails", count(devices, "device")), "a small count, such as 1, stops a bad release early")
 	}
+}
+
+// count writes a number of things: 1 device, 2 devices.
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // What hosting services recommend at most, as counts.

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"bytes"
 	"encoding/base64"
 	"fmt"
 	"maps"
@@ -57,7 +58,7 @@ func (p *pass) render(s *deviceState) error {
 	if err != nil {
 		return fmt.Errorf("device %s: %w", s.member.ID, err)
 	}
-	if len(text) > largeSpec {
+	if len(text) > largeSpec || bytes.Count(text, []byte(`":`)) >= largeMap {
 		if msg := unfit(out); msg != "" {
 			s.findings = append(s.findings, findingKey{file: s.file.path, line: 1, rule: ruleSpecSize,
 				msg: "the rendered spec does not fit into an assignment: " + msg, hint: "put large content into files named as source"})
@@ -75,6 +76,11 @@ func (p *pass) render(s *deviceState) error {
 // tried as an assignment. YAML indents each line of a text, which makes it at
 // most a few times as long; below, it is within the limits of a document.
 const largeSpec = 100 << 10
+
+// largeMap is the number of keys from which a spec is tried too: some map of
+// it may have more than the thousand entries that a document may have, which
+// only merging brings about.
+const largeMap = 1000
 
 // unfit says why an agent could not read an assignment with this spec.
 func unfit(spec map[string]any) string {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -37,6 +38,11 @@ func (d Duration) String() string {
 // MarshalJSON writes the duration as a string.
 func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(d.String()) }
 
+// longestDuration is the longest in whole hours, about 292 years.
+const longestDuration = math.MaxInt64 / time.Hour * time.Hour
+
+var durationForm = regexp.MustCompile(`^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`)
+
 // UnmarshalJSON reads the form of [time.ParseDuration]; negative is refused.
 func (d *Duration) UnmarshalJSON(b []byte) error {
 	var s string
@@ -44,6 +50,9 @@ func (d *Duration) UnmarshalJSON(b []byte) error {
 		return fmt.Errorf("a duration is a string such as \"30m\": %w", err)
 	}
 	v, err := time.ParseDuration(s)
+	if err != nil && durationForm.MatchString(s) {
+		return fmt.Errorf("the duration %q is too long; the longest is %s", s, Duration(longestDuration).String())
+	}
 	if err != nil {
 		return fmt.Errorf("a duration such as \"30m\" or \"1h30m\" is wanted, not %q", s)
 	}

@@ -32,17 +32,40 @@ func valueFindings(spec map[string]any, at string) []finding {
 		}
 	}
 	if os, _ := spec["os"].(map[string]any); os != nil {
+		image, _ := os["image"].(string)
+		if odd := oddRune(image); odd != "" {
+			found = append(found, finding{pointer: at + "/os/image", rule: ruleForm, msg: fmt.Sprintf("the image %s holds %s", quote(image), odd)})
+		}
+	}
+	found = append(found, typedFindings(spec, at)...)
+	found = append(found, hookFindings(spec, at)...)
+	found = append(found, splitFindings(spec, at)...)
+	if requires, _ := spec["requires"].(map[string]any); requires != nil {
+		if v, _ := requires["minAgentVersion"].(string); v != "" && !isVersion(v) {
+			found = append(found, finding{pointer: at + "/requires/minAgentVersion", rule: ruleVersion, msg: fmt.Sprintf("%s is no version", quote(v)), hint: versionHint})
+		}
+	}
+	return found
+}
+
+// writtenFindings are those of a spec as people write it, where the image is a
+// template and paths are none.
+func writtenFindings(spec map[string]any, at string) []finding {
+	found := valueFindings(spec, at)
+	if os, _ := spec["os"].(map[string]any); os != nil {
 		if image, _ := os["image"].(string); image != "" {
 			if _, err := compileTemplate(image); err != nil {
 				found = append(found, templateFinding(err, at+"/os/image"))
 			}
 		}
 	}
-	found = append(found, typedFindings(spec, at)...)
-	found = append(found, splitFindings(spec, at)...)
-	if requires, _ := spec["requires"].(map[string]any); requires != nil {
-		if v, _ := requires["minAgentVersion"].(string); v != "" && !isVersion(v) {
-			found = append(found, finding{pointer: at + "/requires/minAgentVersion", rule: ruleVersion, msg: fmt.Sprintf("%s is no version", quote(v)), hint: versionHint})
+	for _, group := range []string{"files", "directories"} {
+		entries, _ := spec[group].(map[string]any)
+		for _, p := range sortedKeys(entries) {
+			if strings.Contains(p, "{{") && entries[p] != nil {
+				found = append(found, finding{pointer: at + "/" + group + "/" + escapePointer(p), rule: ruleTemplatePath, atKey: true, warning: true,
+					msg: fmt.Sprintf("the device path %s is no template; its braces stay as they stand", quote(p)), hint: "give each device or site its path in a part of its own"})
+			}
 		}
 	}
 	return found
@@ -82,8 +105,8 @@ func devicePath(p string, isFile bool) (rule, msg, hint string) {
 	switch {
 	case !strings.HasPrefix(p, "/"):
 		return ruleDevicePath, fmt.Sprintf("the device path %s is not absolute", quote(p)), "begin it with /"
-	case strings.IndexFunc(p, unicode.IsControl) >= 0:
-		return ruleDevicePath, fmt.Sprintf("the device path %s holds a control character", quote(p)), ""
+	case oddRune(p) != "":
+		return ruleDevicePath, fmt.Sprintf("the device path %s holds %s", quote(p), oddRune(p)), "type it anew"
 	case path.Clean(p) != p:
 		return ruleDevicePath, fmt.Sprintf("the device path %s is not in its shortest form", quote(p)), "write it as " + quote(path.Clean(p))
 	case len(p) >= maxPath:
@@ -105,6 +128,21 @@ func devicePath(p string, isFile bool) (rule, msg, hint string) {
 		}
 	}
 	return "", "", ""
+}
+
+// oddRune says what in a name nobody can see, or what makes it look like
+// another one: control characters, and those that set the direction of text or
+// join and divide it. "" = nothing.
+func oddRune(s string) string {
+	for _, c := range s {
+		switch {
+		case unicode.IsControl(c):
+			return "a control character"
+		case unicode.In(c, unicode.Cf, unicode.Zl, unicode.Zp):
+			return fmt.Sprintf("the invisible character %U", c)
+		}
+	}
+	return ""
 }
 
 // maxName is the longest part of a path in bytes; NAME_MAX of Linux.
