@@ -21,13 +21,18 @@ type endpoint struct {
 // String is the endpoint for people: without user info and query, where
 // tokens hide.
 func (e endpoint) String() string {
-	switch e.scheme {
-	case "file":
+	if e.scheme == "file" {
 		return e.path
-	case "ssh":
-		return "ssh://" + e.host + "/" + strings.TrimPrefix(e.path, "/")
 	}
-	return e.scheme + "://" + e.host + e.path
+	host, path := e.host+"/", strings.TrimPrefix(e.path, "/")
+	if e.scheme == "ssh" {
+		path, _, _ = strings.Cut(path, "?")
+	}
+	// In http://u:1/secret@host a slash may be a part of the password.
+	if at := strings.LastIndexByte(path, '@'); at >= 0 && strings.Contains(host, ":") {
+		host, path = "…/", path[at+1:]
+	}
+	return strings.TrimSuffix(e.scheme+"://"+host+path, "/")
 }
 
 // parseURL reads the forms that git knows: a local path, file://, http(s)://,
@@ -46,14 +51,13 @@ func parseURL(raw string) (endpoint, error) {
 	if host, path, ok := cutSCP(raw); ok {
 		// user:password@host and https:/host would otherwise be taken for the
 		// path on a host "user" or "https", and shown.
-		first, _, _ := strings.Cut(path, "/")
-		switch host {
+		switch scheme := strings.ToLower(host); scheme {
 		case "http", "https", "ssh", "file", "git":
-			return endpoint{}, fail(kindNotFound, "the repository URL lacks a slash behind %s:", host)
+			return endpoint{}, fail(kindNotFound, "the repository URL lacks a slash behind %s:", scheme)
 		}
-		if strings.Contains(first, "@") {
-			return endpoint{}, fail(kindNotFound, "the form user@host:path has no place for a password").
-				hint("use https:// with passwordFile")
+		if strings.ContainsAny(path, "@?#") {
+			return endpoint{}, fail(kindNotFound, "the form user@host:path has no place for a password, nor for any of @?# in the path").
+				hint("use https:// with passwordFile, or write ssh://host/path")
 		}
 		e := endpoint{scheme: "ssh", host: host, path: path}
 		if i := strings.LastIndexByte(host, '@'); i >= 0 {
@@ -61,11 +65,26 @@ func parseURL(raw string) (endpoint, error) {
 		}
 		return e, e.checkSSH()
 	}
+	if !clearlyPath(raw) && strings.ContainsAny(raw, "@?#") {
+		return endpoint{}, fail(kindNotFound, "there is no such folder, and the name looks like a URL without its scheme").
+			hint("write https:// before it, or ./ if it is a folder")
+	}
 	abs, err := filepath.Abs(raw)
 	if err != nil {
 		return endpoint{}, fail(kindNotFound, "local path: %w", err)
 	}
 	return endpoint{scheme: "file", path: abs}, nil
+}
+
+// clearlyPath tells a path from what only is no URL because it is mistyped.
+func clearlyPath(raw string) bool {
+	for _, lead := range []string{"/", "./", "../", "~"} {
+		if strings.HasPrefix(raw, lead) {
+			return !strings.HasPrefix(raw, "//")
+		}
+	}
+	_, err := os.Lstat(raw)
+	return err == nil
 }
 
 func parseSchemeURL(raw string) (endpoint, error) {

@@ -58,8 +58,8 @@ func TestCredentialsAreRedacted(t *testing.T) {
 		"see https://host/r.git?private_token=x%2F: no":  "see https://host/r.git no",
 		"is it ssh://host/r? and what, file?x=1":         "is it ssh://host/r and what, file?x=1",
 	} {
-		if got := redact(in); got != want {
-			t.Errorf("redact(%q) = %q, want %q", in, got, want)
+		if got := redactText(in); got != want {
+			t.Errorf("redactText(%q) = %q, want %q", in, got, want)
 		}
 		var b bytes.Buffer
 		if n, err := (&redactingWriter{w: &b}).Write([]byte(in)); n != len(in) || err != nil || b.String() != want {
@@ -71,7 +71,7 @@ func TestCredentialsAreRedacted(t *testing.T) {
 func TestHasPassword(t *testing.T) {
 	for in, want := range map[string]bool{
 		"/srv/git/fleet.git": false, "https://host/r.git": false, "ssh://git@host/r.git": false, "git@host:r.git": false,
-		"https://token@host/r.git": true, "https://x:y@host/r.git": true, "ssh://git:y@host/r.git": true, "https://x:%zz@host/": true,
+		"https://ops@host/r.git": false, "https://0123456789abcdef0123@host/r.git": true, "https://x:y@host/r.git": true, "ssh://git:y@host/r.git": true, "https://x:%zz@host/": true,
 		"https://host/r.git?private_token=x": true, "https://host/%zz?private_token=x": true, "/srv/what?.git": false,
 	} {
 		if got := hasPassword(in); got != want {

@@ -26,6 +26,9 @@ type setting[S any] struct {
 	set   func(*S, string) error
 }
 
+// urlKind is the kind of settings that say where a repository is.
+const urlKind = "url"
+
 // Sources of a value, as config show writes them.
 const (
 	fromFlag    = "flag"
@@ -100,7 +103,7 @@ func (s *settings[S]) resolve(cmd *cobra.Command, env environment, file string, 
 			}
 			if f := cmd.Flags().Lookup(one.flag); f != nil && f.Changed {
 				value, source, origin = s.values[one.flag].text, fromFlag, "--"+one.flag
-				if hasPassword(value) {
+				if one.secret(value) {
 					return nil, withHint(usagef("%s carries a credential, which every user of this machine could read in the list of processes", origin),
 						"put it into a file and name that with --password-file or --token-file")
 				}
@@ -112,13 +115,29 @@ func (s *settings[S]) resolve(cmd *cobra.Command, env environment, file string, 
 				r.Source, r.Origin = source, origin
 			}
 		}
-		r.Value = redact(one.get(spec))
+		r.Value = one.shown(one.get(spec))
 		if r.Value == "" {
 			r.Value = one.def
 		}
 		out = append(out, r)
 	}
 	return out, nil
+}
+
+// shown is a value without its credentials.
+func (s setting[S]) shown(value string) string {
+	if s.kind == urlKind {
+		return redact(value)
+	}
+	return redactText(value)
+}
+
+// secret says whether a value carries a credential.
+func (s setting[S]) secret(value string) bool {
+	if s.kind == urlKind {
+		return hasPassword(value)
+	}
+	return strings.Contains(value, "://") && hasPassword(value)
 }
 
 // text is a setting that is a string.

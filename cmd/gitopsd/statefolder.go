@@ -42,12 +42,14 @@ func stateBase(asked string, env environment) (string, error) {
 // folderName names the folder of a repository: readable, and unique by its
 // hash. Credentials take no part, so that a rotated one changes nothing.
 func folderName(repo string) string {
-	repo = strings.TrimRight(redact(repo), "/")
+	shown := strings.TrimRight(redact(repo), "/")
+	// What is hashed tells more repositories apart than what may be shown.
+	repo = strings.TrimRight(redactText(repo), "/")
 	if abs, err := filepath.Abs(repo); err == nil && isFolder(repo) {
-		repo = abs
+		repo, shown = abs, abs
 	}
 	const readable = 40 // enough to recognise it, short enough for any file system
-	name := strings.TrimSuffix(repo[strings.LastIndexAny(repo, "/:")+1:], ".git")
+	name := strings.TrimSuffix(shown[strings.LastIndexAny(shown, "/:")+1:], ".git")
 	name = strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_':
