@@ -6,6 +6,10 @@ import "strings"
 // name, and the whole a pkt-line with room for hashes.
 const maxRefName = 1024
 
+// CheckRef is nil for the name of a ref that git allows and this package
+// writes, such as refs/heads/main.
+func CheckRef(name string) error { return wrap("check", "", name, validRef(name)) }
+
 // validRef tells whether a name is one that git allows (git-check-ref-format)
 // and that stays below refs/ as a path on disk.
 func validRef(name string) error {

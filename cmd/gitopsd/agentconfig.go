@@ -86,5 +86,8 @@ func (o *agentOptions) resolve(cmd *cobra.Command, env environment) (schema.Agen
 	list, err := o.settings.resolve(cmd, env, file, &doc.Spec)
 	noCredentials(&doc.Spec.Repo)
 	noReportsRepo(&doc.Spec.Reports)
+	if err == nil {
+		err = checkRefs(doc.Spec.Refs)
+	}
 	return doc.Spec, list, file, err
 }

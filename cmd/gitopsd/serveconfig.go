@@ -1,10 +1,12 @@
 package main
 
 import (
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/gitopsd/gitopsd/repo"
 	"github.com/gitopsd/gitopsd/schema"
 )
 
@@ -90,8 +92,61 @@ func (o *serveOptions) resolve(cmd *cobra.Command, env environment) (schema.Serv
 	list, err := o.settings.resolve(cmd, env, file, &doc.Spec)
 	noCredentials(&doc.Spec.Repo)
 	noReportsRepo(&doc.Spec.Reports)
+	if err == nil {
+		source, status := or(doc.Spec.Branch, schema.DefaultBranch), or(doc.Spec.StatusBranch, schema.DefaultStatusBranch)
+		err = checkRefs(doc.Spec.Refs, branchUse{"the source branch", source}, branchUse{"the status branch", status})
+	}
 	return doc.Spec, list, file, err
 }
+
+// branchUse is a branch that no device may write.
+type branchUse struct{ what, name string }
+
+// checkRefs refuses names that are none, and those of which one could come to
+// stand in the place of another: the ref of a device is a prefix and its id,
+// and a device may have any id.
+func checkRefs(refs schema.RefNames, branches ...branchUse) error {
+	devices, reports := or(refs.Devices, schema.DefaultDeviceRefs), or(refs.Reports, schema.DefaultReportRefs)
+	for _, b := range branches {
+		if err := repo.CheckRef(branchPrefix + b.name); err != nil {
+			return withHint(usagef("%q is no name of a branch", b.name), "git check-ref-format --branch %s says the same", shellWord(b.name))
+		}
+	}
+	for i, b := range branches {
+		for _, other := range branches[:i] {
+			if strings.HasPrefix(b.name, other.name+"/") || strings.HasPrefix(other.name, b.name+"/") {
+				return usagef("%s %q and %s %q cannot be in one repository: git allows no branch below another", other.what, other.name, b.what, b.name)
+			}
+		}
+	}
+	for _, p := range []struct{ field, prefix string }{{"refs.devices", devices}, {"refs.reports", reports}} {
+		if !strings.HasSuffix(p.prefix, "/") || repo.CheckRef(p.prefix+"id") != nil {
+			return withHint(usagef("%s: %q is no prefix of refs", p.field, p.prefix), "it begins with refs/, has another folder in it and ends with a slash, like %s", schema.DefaultDeviceRefs)
+		}
+		if p.prefix == branchPrefix && len(branches) == 0 {
+			return withHint(usagef("%s %q would mix devices with branches", p.field, p.prefix), "name a folder of their own, such as refs/heads/gitopsd/devices/")
+		}
+		for _, b := range branches {
+			if ref := branchPrefix + b.name; strings.HasPrefix(ref, p.prefix) || strings.HasPrefix(p.prefix, ref+"/") {
+				return withHint(usagef("%s %q and %s %q get in each other's way: a device's id could make it that branch", p.field, p.prefix, b.what, b.name),
+					"name a folder without branches, such as refs/heads/gitopsd/devices/")
+			}
+		}
+	}
+	const own = "name a folder for each of the two"
+	switch {
+	case devices == reports:
+		return withHint(usagef("refs.devices and refs.reports are both %q", devices), own)
+	case strings.HasPrefix(reports, devices):
+		return withHint(usagef("refs.reports %q lies below refs.devices %q", reports, devices), own)
+	case strings.HasPrefix(devices, reports):
+		return withHint(usagef("refs.devices %q lies below refs.reports %q", devices, reports), own)
+	}
+	return nil
+}
+
+// branchPrefix is where git has the branches.
+const branchPrefix = "refs/heads/"
 
 // needRepo says what to do when nothing names the repository.
 func needRepo(url string) error {
