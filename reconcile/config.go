@@ -13,6 +13,7 @@ import (
 
 	"github.com/gitopsd/gitopsd/reconcile/internal/disk"
 	"github.com/gitopsd/gitopsd/reconcile/internal/files"
+	"github.com/gitopsd/gitopsd/reconcile/internal/hooks"
 	"github.com/gitopsd/gitopsd/reconcile/internal/osimage"
 	"github.com/gitopsd/gitopsd/schema"
 )
@@ -140,6 +141,9 @@ func New(c Config) (*Agent, error) {
 	if err != nil {
 		a.Close()
 		return nil, err
+	}
+	if err := hooks.Sweep(root); err != nil {
+		a.log.Warn("what an earlier start told its hooks could not be removed", "error", err)
 	}
 	loadBallast(root, a.freeDisk())
 	a.reports = newReporter(a.control, a.store.seq, c.Now, c.Logger, a.jitter, c.Heartbeat, a.freeDisk)

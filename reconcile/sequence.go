@@ -21,6 +21,14 @@ type install struct {
 	Reserved int64  `json:"reserved"`
 }
 
+// maxInstallID is the length in bytes that a report may carry.
+const maxInstallID = 100
+
+// valid leaves room for the numbers of a lifetime.
+func (i *install) valid() bool {
+	return i.ID != "" && len(i.ID) <= maxInstallID && sane(i.Reserved) && i.Reserved <= maxNumber/2
+}
+
 // newInstallID is 128 random bits in hex.
 func newInstallID() string {
 	var b [16]byte

@@ -32,6 +32,22 @@ type record struct {
 	Spec    json.RawMessage `json:"spec,omitempty"`
 }
 
+// maxNumber is the largest whole number that every reader of a report takes
+// for itself; a state with a larger one would keep the device silent.
+const maxNumber = 1<<53 - 1
+
+func sane(n int64) bool { return n >= 0 && n <= maxNumber }
+
+func (r *record) reportable() bool { return sane(r.Generation) && sane(r.Attempt) }
+
+func (a *attempts) valid() bool {
+	ok := a.Format == attemptsFormat && sane(a.Generation) && sane(a.Dropped) && sane(a.Work.Attempt)
+	for i := range a.Ended {
+		ok = ok && sane(a.Ended[i].Attempt)
+	}
+	return ok
+}
+
 func (r *record) ref() schema.SpecRef {
 	return schema.SpecRef{Generation: r.Generation, Attempt: r.Attempt, Version: r.Version, Digest: r.Digest}
 }

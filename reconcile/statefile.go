@@ -8,12 +8,14 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+
+	"github.com/gitopsd/gitopsd/reconcile/internal/disk"
 )
 
 // read fills v from a state file; one that is there and cannot be used is set
 // aside with its date.
 func (s *store) read(p string, v any, valid func() bool) bool {
-	b, err := s.root.ReadFile(p, stateLimit)
+	b, err := s.bytes(p)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false
 	}
@@ -29,6 +31,21 @@ func (s *store) read(p string, v any, valid func() bool) bool {
 	s.log.Warn("a state file cannot be read and is set aside", "file", p, "error", err)
 	s.moveAside(p)
 	return false
+}
+
+// bytes reads a state file. A link is none, wherever it leads: it cannot be
+// written, and what it leads to is not the agent's.
+func (s *store) bytes(p string) ([]byte, error) {
+	if !s.inPlace(p) {
+		return nil, fmt.Errorf("%s: %w", p, disk.ErrNotRegular)
+	}
+	return s.root.ReadFile(p, stateLimit)
+}
+
+// inPlace says that nothing else than a file stands where a state file belongs.
+func (s *store) inPlace(p string) bool {
+	info, err := s.root.Lstat(p)
+	return err != nil || info.Mode().IsRegular()
 }
 
 const asideMark = ".unreadable-"
@@ -73,9 +90,13 @@ func (s *store) write(p string, v any) error {
 	if err != nil {
 		return &stateError{fmt.Errorf("encode %s: %w", p, err)}
 	}
+	if !s.inPlace(p) {
+		s.log.Warn("what stands in the place of a state file is set aside", "file", p)
+		s.moveAside(p)
+	}
 	if err := writeState(s.root, p, append(b, '\n')); err != nil {
 		s.stale = true
-		return &stateError{fmt.Errorf("write %s: %w", p, err)}
+		return &stateError{err}
 	}
 	return nil
 }
@@ -83,7 +104,7 @@ func (s *store) write(p string, v any) error {
 func (s *store) remove(p string) error {
 	if err := s.root.Remove(p); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		s.stale = true
-		return &stateError{fmt.Errorf("remove %s: %w", p, err)}
+		return &stateError{err}
 	}
 	return nil
 }

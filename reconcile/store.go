@@ -77,6 +77,9 @@ func (s *store) prepare() error {
 	if _, err := s.root.MkdirAll(stateDir, privDir); err != nil {
 		return fmt.Errorf("make the state folder: %w", err)
 	}
+	if lock := path.Join(stateDir, lockName); !s.inPlace(lock) {
+		s.moveAside(lock)
+	}
 	name, err := s.root.HostPath(path.Join(stateDir, lockName))
 	if err != nil {
 		return fmt.Errorf("find the lock: %w", err)
@@ -107,9 +110,11 @@ func (s *store) close() error {
 // what is left; lost says that it did.
 func (s *store) verify() (lost bool, err error) {
 	for _, p := range []string{installFile, attemptsFile, currentFile} {
-		if _, err := s.root.Lstat(p); err == nil {
+		info, err := s.root.Lstat(p)
+		switch {
+		case err == nil && info.Mode().IsRegular():
 			continue
-		} else if !errors.Is(err, fs.ErrNotExist) {
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
 			return false, fmt.Errorf("look at %s: %w", p, err)
 		}
 		s.log.Warn("state is gone; starting over with what is left", "file", p)
@@ -150,10 +155,10 @@ func (s *store) load() error {
 		des record
 		pen pending
 	)
-	okIns := s.read(installFile, &ins, func() bool { return ins.ID != "" })
-	okAtt := s.read(attemptsFile, &att, func() bool { return att.Format == attemptsFormat })
-	okCur := s.read(currentFile, &cur, func() bool { return cur.Version != "" || cur.Unknown })
-	okDes := s.read(desiredFile, &des, func() bool { return des.Attempt > 0 && len(des.Spec) > 0 })
+	okIns := s.read(installFile, &ins, ins.valid)
+	okAtt := s.read(attemptsFile, &att, att.valid)
+	okCur := s.read(currentFile, &cur, func() bool { return (cur.Version != "" || cur.Unknown) && cur.reportable() })
+	okDes := s.read(desiredFile, &des, func() bool { return des.Attempt > 0 && len(des.Spec) > 0 && des.reportable() })
 	okPen := s.read(pendingFile, &pen, func() bool { return pen.Image != "" || !pen.Deadline.IsZero() })
 	cur.Spec = nil
 	des.Spec = nil
@@ -275,7 +280,7 @@ func (s *store) savePending(p *pending) error {
 // whole reads a record with its spec.
 func (s *store) whole(p string) (record, error) {
 	var r record
-	b, err := s.root.ReadFile(p, stateLimit)
+	b, err := s.bytes(p)
 	if err == nil {
 		err = json.Unmarshal(b, &r)
 	}

@@ -41,6 +41,9 @@ type Options struct {
 type Meta struct {
 	Mode     fs.FileMode // permission, setuid, setgid, sticky
 	UID, GID int
+	// ReplaceLink has a written file take the place of a symlink; without it
+	// that is [ErrSymlink].
+	ReplaceLink bool
 }
 
 // modeBits are the bits of a mode that a Meta sets.

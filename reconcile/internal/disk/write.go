@@ -53,7 +53,7 @@ var ErrDamaged = errors.New("its content is not what it was")
 
 func (r *Root) replace(p string, src io.Reader, want string, m Meta) (sum string, err error) {
 	wrap := func(err error) error { return fmt.Errorf("write %s: %w", p, bare(err)) }
-	real, err := r.writable(p)
+	real, err := r.writable(p, m.ReplaceLink)
 	if err != nil {
 		return "", wrap(err)
 	}
@@ -108,8 +108,9 @@ func (r *Root) replace(p string, src io.Reader, want string, m Meta) (sum string
 	return sum, wrapNil(r.syncDir(path.Dir(real)), wrap)
 }
 
-// writable resolves a path for writing: what stands there may only be a file.
-func (r *Root) writable(p string) (string, error) {
+// writable resolves a path for writing: what stands there may only be a file,
+// or a symlink that is to be replaced.
+func (r *Root) writable(p string, replaceLink bool) (string, error) {
 	real, err := r.Resolve(p)
 	if err != nil {
 		return "", err
@@ -120,6 +121,8 @@ func (r *Root) writable(p string) (string, error) {
 		return real, nil
 	case err != nil:
 		return "", err
+	case info.Mode().Type() == fs.ModeSymlink && replaceLink:
+		return real, nil
 	case info.Mode().Type() == fs.ModeSymlink:
 		return "", ErrSymlink
 	case info.IsDir():

@@ -179,7 +179,7 @@ func (a *application) dropOne(at string, e *entry, needed bool) (gone bool, err 
 }
 
 func (a *application) dropFile(at string, e *entry, info fs.FileInfo) error {
-	if info != nil && !info.Mode().IsRegular() {
+	if info != nil && !info.Mode().IsRegular() && !isLink(info) {
 		a.rescue(at, e, "something else than a file stands there now")
 		return nil
 	}
@@ -191,7 +191,7 @@ func (a *application) dropFile(at string, e *entry, info fs.FileInfo) error {
 		return a.root.Remove(at)
 	}
 	meta := e.Original.meta()
-	if info != nil {
+	if info != nil && !isLink(info) {
 		if sum, err := a.root.Sum(at); err == nil && sum == e.Original.Sum {
 			if disk.MetaOf(info) == meta {
 				return nil
@@ -205,6 +205,7 @@ func (a *application) dropFile(at string, e *entry, info fs.FileInfo) error {
 			return err
 		}
 	}
+	meta.ReplaceLink = isLink(info)
 	_, err := a.root.CopyFile(path.Join(a.originals(), e.Original.Sum), at, e.Original.Sum, meta)
 	if errors.Is(err, disk.ErrDamaged) || errors.Is(err, fs.ErrNotExist) {
 		// Deleting would lose more: the file stays as it is.
@@ -311,7 +312,7 @@ func (a *application) recordOne(w *want) error {
 	}
 	exists := err == nil
 	if exists {
-		if why := mismatch(w, info); why != "" {
+		if why := mismatch(w, info, a.next); why != "" {
 			return w.permanent("%s", why)
 		}
 	}
@@ -371,11 +372,11 @@ func (a *application) writeOne(w *want) (did bool, err error) {
 		return false, err
 	}
 	if exists {
-		if why := mismatch(w, info); why != "" {
+		if why := mismatch(w, info, a.managed); why != "" {
 			return false, w.permanent("%s", why)
 		}
 		same := w.dir
-		if !same {
+		if !same && !isLink(info) {
 			if same, err = a.sameContent(w, info); err != nil {
 				return false, err
 			}
@@ -397,7 +398,9 @@ func (a *application) writeOne(w *want) (did bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	err = a.root.WriteFile(w.real, data, w.meta)
+	meta := w.meta
+	meta.ReplaceLink = exists && isLink(info)
+	err = a.root.WriteFile(w.real, data, meta)
 	return err == nil, err
 }
 

@@ -54,15 +54,19 @@ func (c *Controller) inTheWay(w *want, wanted map[string]*want) error {
 	if err != nil {
 		return w.failure(err)
 	}
-	if why := mismatch(w, info); why != "" && !c.vanishes(w.real, info, wanted) {
+	if why := mismatch(w, info, c.managed); why != "" && !c.vanishes(w.real, info, wanted) {
 		return w.permanent("%s", why)
 	}
 	return nil
 }
 
-// mismatch says why what is there cannot become what is wanted, or "".
-func mismatch(w *want, info fs.FileInfo) string {
+// mismatch says why what is there cannot become what is wanted, or "". Where a
+// file of ours stood, a symlink came up later and goes: nobody would lose what
+// it leads to, and the device could not be put right otherwise.
+func mismatch(w *want, info fs.FileInfo, managed map[string]*entry) string {
 	switch t := info.Mode().Type(); {
+	case t == fs.ModeSymlink && !w.dir && isFile(managed[w.real]):
+		return ""
 	case t == fs.ModeSymlink:
 		return "a symlink is in its place, and symlinks are neither followed nor replaced; name the file that it leads to"
 	case w.dir && t != fs.ModeDir:
@@ -75,6 +79,10 @@ func mismatch(w *want, info fs.FileInfo) string {
 	return ""
 }
 
+func isLink(info fs.FileInfo) bool { return info != nil && info.Mode().Type() == fs.ModeSymlink }
+
+func isFile(e *entry) bool { return e != nil && !e.Dir }
+
 // vanishes says whether something that is on the device now is ours alone and
 // goes because the spec drops it.
 func (c *Controller) vanishes(at string, info fs.FileInfo, wanted map[string]*want) bool {
@@ -86,7 +94,7 @@ func (c *Controller) vanishes(at string, info fs.FileInfo, wanted map[string]*wa
 		return false
 	}
 	if !e.Dir {
-		return info.Mode().IsRegular()
+		return info.Mode().IsRegular() || isLink(info)
 	}
 	if path.Dir(at) == "/" {
 		return false

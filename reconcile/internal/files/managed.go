@@ -103,6 +103,9 @@ func (c *Controller) load() error {
 }
 
 func (c *Controller) read(p string) (map[string]*entry, error) {
+	if info, err := c.root.Lstat(p); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: %w", p, disk.ErrNotRegular)
+	}
 	data, err := c.root.ReadFile(p, maxRecord)
 	if err != nil {
 		return nil, err
@@ -144,6 +147,11 @@ func (c *Controller) save(entries map[string]*entry) error {
 		return err
 	}
 	for _, p := range []string{c.recordPath(), c.secondPath()} {
+		if info, err := c.root.Lstat(p); err == nil && !info.Mode().IsRegular() {
+			if err := c.setAside(p); err != nil {
+				return err
+			}
+		}
 		if err := c.root.WriteFile(p, append(data, '\n'), stateMeta); err != nil {
 			return err
 		}

@@ -64,7 +64,9 @@ func Command(ctx context.Context, argv []string, dir string, env []string, timeo
 	if program, err = lookPath(program); err != nil {
 		return "", err
 	}
-	return run(ctx, append([]string{program}, argv[1:]...), dir, env, time.Duration(timeoutSeconds)*time.Second)
+	var stdout tail
+	err = run(ctx, append([]string{program}, argv[1:]...), dir, env, time.Duration(timeoutSeconds)*time.Second, &stdout)
+	return clean(stdout.bytes()), err
 }
 
 // inherited is what programs get of the agent's own environment: enough to
@@ -91,22 +93,28 @@ func environment(own []string, mark string) []string {
 	return append(append(env, own...), markVariable+"="+mark)
 }
 
-func run(ctx context.Context, argv []string, dir string, env []string, limit time.Duration) (string, error) {
+// run ends when the program and all that came from it have. stdout gets what
+// it writes there; without one both streams share a pipe, so that their lines
+// stay in order and the last one is the last that was written.
+func run(ctx context.Context, argv []string, dir string, env []string, limit time.Duration, stdout *tail) error {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	mark := fmt.Sprintf("%016x%016x", rand.Uint64(), rand.Uint64())
-	var out, all tail
+	var all tail
 	build := func() *exec.Cmd {
 		// Without the context: what it does at the end reaches one process.
 		cmd := exec.Command(argv[0], argv[1:]...)
 		cmd.Dir, cmd.Env = dir, environment(env, mark)
-		cmd.Stdout, cmd.Stderr = &both{&out, &all}, &all
+		cmd.Stdout, cmd.Stderr = &all, &all
+		if stdout != nil {
+			cmd.Stdout = &both{stdout, &all}
+		}
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		cmd.WaitDelay = pipeGrace
 		return cmd
 	}
 	if err := ctx.Err(); err != nil {
-		return "", err
+		return err
 	}
 	cmd := build()
 	err := cmd.Start()
@@ -116,10 +124,10 @@ func run(ctx context.Context, argv []string, dir string, env []string, limit tim
 		err = cmd.Start()
 	}
 	if errors.Is(err, syscall.ENOEXEC) {
-		return "", fmt.Errorf("start %s: %w (a script begins with #! and its interpreter)", argv[0], err)
+		return fmt.Errorf("start %s: %w (a script begins with #! and its interpreter)", argv[0], err)
 	}
 	if err != nil {
-		return "", fmt.Errorf("start %s: %w", argv[0], err)
+		return fmt.Errorf("start %s: %w", argv[0], err)
 	}
 	ended, watched := make(chan struct{}), make(chan bool)
 	go func() { watched <- endLate(limited, cmd.Process.Pid, mark, ended) }()
@@ -130,17 +138,17 @@ func run(ctx context.Context, argv []string, dir string, env []string, limit tim
 		err = nil // it ended well; a child has kept its output
 	}
 	if err == nil && !late {
-		return clean(out.bytes()), nil
+		return nil
 	}
 	signalAll(cmd.Process.Pid, mark, syscall.SIGKILL)
 	if ctx.Err() != nil {
-		return "", ctx.Err()
+		return ctx.Err()
 	}
 	e := &Exit{Program: argv[0], Code: cmd.ProcessState.ExitCode(), Timeout: late, Limit: limit, Output: clean(all.bytes())}
 	if ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 		e.Signal = ws.Signal().String()
 	}
-	return clean(out.bytes()), e
+	return e
 }
 
 // endLate ends a program that is still there when its time is over, and all

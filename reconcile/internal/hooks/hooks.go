@@ -235,7 +235,7 @@ func runOne(ctx context.Context, r *disk.Root, p Point, name string, h *schema.H
 		"GITOPSD_ROOT="+r.Dir(), "GITOPSD_DEVICE="+c.Device, "GITOPSD_FROM="+c.From, "GITOPSD_TO="+c.To,
 		"GITOPSD_ATTEMPT="+strconv.FormatInt(c.Attempt, 10), "GITOPSD_CHANGED_FILES="+list,
 		"GITOPSD_REBOOT_PENDING="+flag(c.RebootPending), "GITOPSD_ROLLING_BACK="+flag(c.RollingBack))
-	_, err = run(ctx, argv, dir, env, h.Timeout.D(DefaultTimeout))
+	err = run(ctx, argv, dir, env, h.Timeout.D(DefaultTimeout), nil)
 	if err == nil {
 		return nil
 	}
@@ -262,6 +262,14 @@ func flag(b bool) string {
 	return "0"
 }
 
+// Sweep removes what told the hooks of an agent that was killed while they ran.
+func Sweep(r *disk.Root) error {
+	if err := r.Remove(changedFiles); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return r.Sweep(path.Dir(changedFiles))
+}
+
 // writeChanged lists paths so that no name can be misread: each ends with NUL.
 func writeChanged(r *disk.Root, paths []string) (host string, err error) {
 	var b strings.Builder
@@ -272,7 +280,8 @@ func writeChanged(r *disk.Root, paths []string) (host string, err error) {
 	if _, err := r.MkdirAll(path.Dir(changedFiles), disk.Meta{Mode: 0o755, UID: -1, GID: -1}); err != nil {
 		return "", err
 	}
-	if err := r.WriteFile(changedFiles, []byte(b.String()), disk.Meta{Mode: 0o600, UID: -1, GID: -1}); err != nil {
+	// The folder is ours, and a link in it nobody's loss.
+	if err := r.WriteFile(changedFiles, []byte(b.String()), disk.Meta{Mode: 0o600, UID: -1, GID: -1, ReplaceLink: true}); err != nil {
 		return "", err
 	}
 	return r.HostPath(changedFiles)
