@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -248,6 +249,7 @@ func (b *bench) endAll() {
 		})
 	}
 	all.Wait()
+	slices.Reverse(b.mounts)
 	for _, dir := range b.mounts {
 		// Lazily: whatever still has a file there must not keep the folder.
 		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
@@ -305,7 +307,7 @@ func (b *bench) tmpfs(name, options string) string {
 	b.Helper()
 	needRoot(b, "mount a file system")
 	dir := b.path(name)
-	if err := os.Mkdir(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		b.Fatal(err)
 	}
 	if err := syscall.Mount("gitopsd-test", dir, "tmpfs", 0, options+",mode=0755"); err != nil {
@@ -321,9 +323,9 @@ func remount(b *bench, dir string, readOnly bool) {
 	if readOnly {
 		flags |= syscall.MS_RDONLY
 	}
-	if err := syscall.Mount("gitopsd-test", dir, "tmpfs", flags, ""); err != nil {
-		b.Fatalf("remount %s: %v", dir, err)
-	}
+	b.wait("the remount of "+dir, func() error { // busy while a file is being written
+		return syscall.Mount("gitopsd-test", dir, "tmpfs", flags, "")
+	})
 }
 
 // fill takes all bytes that are left below a folder, and gives the file that
