@@ -224,9 +224,22 @@ func sleep(ctx context.Context, t time.Duration) error {
 
 // Kinds of errors that a pass branches on.
 const (
-	kindRace    = "race"
-	kindRefused = "refused"
+	kindRace     = "race"
+	kindRefused  = "refused"
+	kindCorrupt  = "corrupt"
+	kindNotFound = "not-found"
 )
+
+// isBroken says whether an error is of an object that is not there, or not
+// what it should be. Asking again does not help then, as it may where a
+// server is away or does not know who asks.
+func isBroken(err error) bool {
+	switch kindOf(err) {
+	case kindCorrupt, kindNotFound, kindRefused:
+		return true
+	}
+	return false
+}
 
 // kindOf is the word for an error by which a caller decides; "" = unknown.
 func kindOf(err error) string {

@@ -36,7 +36,11 @@ func (p *pass) fetch(ctx context.Context) error {
 	}
 	if p.head != "" {
 		if err := d.cfg.Remote.Fetch(ctx, branchRef(p.branch), p.head, true); err != nil {
-			return fmt.Errorf("fetch the source branch %s: %w", p.branch, err)
+			err = fmt.Errorf("fetch the source branch %s: %w", p.branch, err)
+			if kindOf(err) != kindCorrupt {
+				return err
+			}
+			p.broken = err
 		}
 	}
 	if err := p.readTip(ctx); err != nil {
@@ -114,19 +118,29 @@ func (p *pass) readTip(ctx context.Context) error {
 		return nil
 	}
 	if err := d.cfg.Remote.Fetch(ctx, branchRef(d.cfg.StatusBranch), p.tip, false); err != nil {
-		return fmt.Errorf("fetch the status branch %s: %w", d.cfg.StatusBranch, err)
+		err = fmt.Errorf("fetch the status branch %s: %w", d.cfg.StatusBranch, err)
+		if s, ok := p.asStop(noStatus(err)); ok {
+			return p.noStatus(ctx, s)
+		}
+		return err
 	}
 	st, err := readStatus(ctx, d.cfg.Remote, p.tip, d.status)
 	if err != nil {
 		if s, ok := p.asStop(err); ok {
-			p.status = newStatus()
-			p.status.Commit = p.tip
-			return p.statusLoss(ctx, s)
+			return p.noStatus(ctx, s)
 		}
 		return err
 	}
 	p.status = st
 	return p.noteForeignCommit(ctx)
+}
+
+// noStatus goes on without what stands on the status branch, as far as that
+// may be.
+func (p *pass) noStatus(ctx context.Context, s stop) error {
+	p.status = newStatus()
+	p.status.Commit = p.tip
+	return p.statusLoss(ctx, s)
 }
 
 // noteForeignCommit compares a status branch that somebody else moved with
@@ -182,7 +196,7 @@ func (p *pass) branchNames(ctx context.Context) (string, error) {
 	for _, ref := range slices.Sorted(maps.Keys(refs)) {
 		name := strings.TrimPrefix(ref, "refs/heads/")
 		if name != p.d.cfg.StatusBranch && !strings.HasPrefix(ref, p.d.cfg.DeviceRefs) && !strings.HasPrefix(ref, p.d.cfg.ReportRefs) {
-			names = append(names, name)
+			names = append(names, oneLine(name))
 		}
 	}
 	const shown = 10 // enough to recognise a rename

@@ -90,18 +90,16 @@ func (p *pass) guard(ctx context.Context) error {
 	if swept == "" || swept == p.head {
 		return nil
 	}
-	r := p.d.cfg.Remote
-	forward, err := r.IsAncestor(ctx, swept, p.head)
+	if p.broken != nil {
+		return nil // its history cannot be asked for
+	}
+	forward, behind, err := p.compareWithSwept(ctx, swept)
 	if err != nil {
-		return fmt.Errorf("ask whether %s is an ancestor of %s: %w", short(swept), short(p.head), err)
+		return err
 	}
 	if forward {
 		p.d.news("stale", "")
 		return nil
-	}
-	behind, err := r.IsAncestor(ctx, p.head, swept)
-	if err != nil {
-		return fmt.Errorf("ask whether %s is an ancestor of %s: %w", short(p.head), short(swept), err)
 	}
 	switch {
 	case accepts(p.d.accept.Rewrite, p.head):
@@ -113,6 +111,12 @@ func (p *pass) guard(ctx context.Context) error {
 			p.d.log.WarnContext(ctx, "the source branch is behind what was swept; a server that lags, or a branch that was set back (then: --accept-rewrite)",
 				keyCommit, p.head, keyOld, swept)
 		}
+	case p.gone:
+		p.stop(stop{
+			reason:  "HistoryRewritten",
+			message: fmt.Sprintf("the source branch %s at %s cannot be compared with %s, which was swept: that is no commit of the repository any more", p.branch, p.head, oneLine(swept)),
+			remedy:  fmt.Sprintf("push the old history again, or start the daemon with --accept-rewrite %s", p.head),
+		})
 	default:
 		p.stop(stop{
 			reason:  "HistoryRewritten",
@@ -121,6 +125,29 @@ func (p *pass) guard(ctx context.Context) error {
 		})
 	}
 	return nil
+}
+
+// compareWithSwept says whether the head goes on from the commit that was
+// swept, or is behind it. A commit that is not there any more is neither.
+func (p *pass) compareWithSwept(ctx context.Context, swept string) (forward, behind bool, err error) {
+	r := p.d.cfg.Remote
+	err = r.Log(ctx, swept, "", func(string, string, time.Time, string) bool { return false })
+	if err != nil && isBroken(err) {
+		p.gone = true
+		return false, false, nil
+	}
+	if err == nil {
+		forward, err = r.IsAncestor(ctx, swept, p.head)
+	}
+	if err != nil {
+		return false, false, fmt.Errorf("ask whether %s is an ancestor of %s: %w", short(swept), short(p.head), err)
+	}
+	if !forward {
+		if behind, err = r.IsAncestor(ctx, p.head, swept); err != nil {
+			return false, false, fmt.Errorf("ask whether %s is an ancestor of %s: %w", short(p.head), short(swept), err)
+		}
+	}
+	return forward, behind, nil
 }
 
 // sayAccepted tells a person whose word was not needed: it counts no longer.
@@ -206,9 +233,12 @@ func (p *pass) deletions(ctx context.Context, head *schema.Fleet) (bool, error) 
 }
 
 // acceptedDeletions is the largest count that a commit since the swept one
-// accepts.
+// accepts. Where nobody knows any more which those are, only the newest speaks.
 func (p *pass) acceptedDeletions(ctx context.Context, swept string) (int, error) {
 	most := 0
+	if p.gone {
+		swept = ""
+	}
 	err := p.d.cfg.Remote.Log(ctx, p.head, swept, func(_, _ string, _ time.Time, message string) bool {
 		for line := range strings.SplitSeq(message, "\n") {
 			if rest, ok := strings.CutPrefix(strings.TrimSpace(line), deletionTrailer); ok {
@@ -217,7 +247,7 @@ func (p *pass) acceptedDeletions(ctx context.Context, swept string) (int, error)
 				}
 			}
 		}
-		return true
+		return !p.gone
 	})
 	if err != nil {
 		return 0, fmt.Errorf("read the commit messages since %s: %w", short(swept), err)

@@ -262,6 +262,9 @@ func (m *memRemote) IsAncestor(ctx context.Context, ancestor, commit string) (bo
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.commits[ancestor] != nil && m.commits[commit] == nil {
+		return false, &memError{"not-found", "commit " + commit + " is not here"}
+	}
 	for id := commit; id != ""; {
 		if id == ancestor {
 			return true, done(nil)

@@ -24,7 +24,9 @@ type pass struct {
 	head   string // of the source branch; "" = it is not there
 	tip    string // of the status branch; "" = it is not there
 	status *Status
-	stale  bool // head is older than what was swept: a replica that lags
+	stale  bool  // head is older than what was swept: a replica that lags
+	broken error // why the tree of head cannot be read; nil = nothing is known against it
+	gone   bool  // the commit that was swept cannot be read any more
 
 	// repair
 	confirmed map[string]bool   // devices whose delivery is known to be as it should, before the reports were read

@@ -27,7 +27,7 @@ func (p *pass) publish(ctx context.Context) error {
 	}
 	lead := map[string][2]string{}
 	if len(b.changes) > 0 {
-		commit, err := p.d.cfg.Remote.Commit(ctx, p.tip, b.changes, p.now, p.message(next, b.changes))
+		commit, err := p.d.cfg.Remote.Commit(ctx, p.status.Commit, b.changes, p.now, p.message(next, b.changes))
 		if err != nil {
 			return fmt.Errorf("build the status commit: %w", err)
 		}

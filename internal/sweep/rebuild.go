@@ -35,10 +35,14 @@ func (p *pass) rebuild(ctx context.Context) error {
 	st.Commit = p.tip
 	st.Fleet = &schema.FleetStatus{SourceCommit: from}
 	if p.tip != "" {
-		if err := p.d.cfg.Remote.Walk(ctx, p.tip, func(path, blob string, _ uint32) error {
+		err := p.d.cfg.Remote.Walk(ctx, p.tip, func(path, blob string, _ uint32) error {
 			st.blobs[path] = blob
 			return nil
-		}); err != nil {
+		})
+		switch {
+		case err != nil && isBroken(err): // nothing can be added to it
+			st.Commit, st.blobs = "", map[string]string{}
+		case err != nil:
 			return fmt.Errorf("read the status commit %s: %w", short(p.tip), err)
 		}
 	}

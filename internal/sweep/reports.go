@@ -109,7 +109,7 @@ func (p *pass) takeReport(ctx context.Context, id, tip string, files map[string]
 
 func readReport(id string, files map[string][]byte, found bool) (*schema.Report, string) {
 	if !found {
-		return nil, fmt.Sprintf("the report is larger than %d bytes", maxReport)
+		return nil, fmt.Sprintf("the report cannot be read: it is larger than %d bytes, or its ref names no whole commit", maxReport)
 	}
 	data, ok := files[reportFile]
 	if !ok {

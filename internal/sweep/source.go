@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/gitopsd/gitopsd/schema"
@@ -55,7 +56,35 @@ func (s *commitSource) Read(e schema.Entry, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", e.Path, schema.ErrTooLarge)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read %s of %s: %w", e.Path, short(s.commit), err)
+		return nil, &entryError{path: e.Path, err: fmt.Errorf("read %s of %s: %w", oneLine(e.Path), short(s.commit), err)}
 	}
 	return data, nil
+}
+
+// entryError is of one file of the fleet.
+type entryError struct {
+	path string
+	err  error
+}
+
+func (e *entryError) Error() string { return e.err.Error() }
+func (e *entryError) Unwrap() error { return e.err }
+
+// cause is what an error says of the object itself, in words that are the
+// same for every daemon: where its copy of the repository lies is left out.
+func cause(err error) string {
+	var at *entryError
+	prefix := ""
+	if errors.As(err, &at) {
+		prefix = at.path + ": "
+	}
+	inner := err
+	for e := err; e != nil; e = errors.Unwrap(e) {
+		if _, ok := e.(interface{ Kind() string }); ok { //nolint:errorlint // each error of the chain is looked at
+			if inner = e; errors.Unwrap(e) != nil {
+				inner = errors.Unwrap(e) // without the operation and the place
+			}
+		}
+	}
+	return oneLine(prefix + inner.Error())
 }

@@ -78,7 +78,7 @@ func ReadStatus(ctx context.Context, r Remote, statusBranch string) (*Status, er
 		return newStatus(), nil
 	}
 	if err := r.Fetch(ctx, ref, tip, false); err != nil {
-		return nil, fmt.Errorf("fetch the status branch %s: %w", statusBranch, err)
+		return nil, noStatus(fmt.Errorf("fetch the status branch %s: %w", statusBranch, err))
 	}
 	return readStatus(ctx, r, tip, nil)
 }
@@ -109,13 +109,28 @@ func (e *newerFormat) Error() string {
 	return fmt.Sprintf("the status branch has format %d, this program knows %d", e.format, Format)
 }
 
-// unreadable says that a document of the status branch cannot be understood.
+// unreadable says that a document of the status branch cannot be understood,
+// or, without a path, the whole branch.
 type unreadable struct {
 	path string
 	why  string
 }
 
-func (e *unreadable) Error() string { return fmt.Sprintf("%s on the status branch: %s", e.path, e.why) }
+func (e *unreadable) Error() string {
+	if e.path == "" {
+		return "the status branch cannot be read: " + e.why
+	}
+	return fmt.Sprintf("%s on the status branch: %s", oneLine(e.path), e.why)
+}
+
+// noStatus makes an unreadable branch of an error of its objects; any other
+// error may be gone at the next look.
+func noStatus(err error) error {
+	if kind := kindOf(err); kind == kindCorrupt || kind == kindRefused {
+		return &unreadable{why: cause(err)}
+	}
+	return err
+}
 
 // readStatus reads a fetched status commit. What prev has decoded of the same
 // blobs is taken over, so that the cost follows what changed.
@@ -126,7 +141,11 @@ func readStatus(ctx context.Context, r Remote, commit string, prev *Status) (*St
 		s.blobs[p] = blob
 		return nil
 	}); err != nil {
-		return nil, fmt.Errorf("read the status commit %s: %w", short(commit), err)
+		err = fmt.Errorf("read the status commit %s: %w", short(commit), err)
+		if isBroken(err) {
+			return nil, &unreadable{why: cause(err)}
+		}
+		return nil, err
 	}
 	if prev == nil {
 		prev = newStatus()
@@ -170,11 +189,24 @@ func (rd *statusReader) unchanged(p string) bool {
 }
 
 func (rd *statusReader) decode(ctx context.Context, p string, v any) error {
-	data, err := rd.remote.Blob(ctx, rd.s.blobs[p], maxStatusDocument)
+	data, err := rd.blob(ctx, p)
 	if err != nil {
-		return fmt.Errorf("read %s of the status commit %s: %w", p, short(rd.s.Commit), err)
+		return err
 	}
 	return decodeStatus(p, data, v)
+}
+
+func (rd *statusReader) blob(ctx context.Context, p string) ([]byte, error) {
+	data, err := rd.remote.Blob(ctx, rd.s.blobs[p], maxStatusDocument)
+	switch {
+	case err == nil:
+		return data, nil
+	case kindOf(err) == kindRefused: // its size is the only thing that a blob is refused for
+		return nil, &unreadable{path: p, why: fmt.Sprintf("it has more than %d bytes", maxStatusDocument)}
+	case isBroken(err):
+		return nil, &unreadable{path: p, why: cause(err)}
+	}
+	return nil, fmt.Errorf("read %s of the status commit %s: %w", p, short(rd.s.Commit), err)
 }
 
 func decodeStatus(p string, data []byte, v any) error {
@@ -194,9 +226,9 @@ func (rd *statusReader) fleet(ctx context.Context) error {
 		rd.s.Fleet = rd.prev.Fleet
 		return nil
 	}
-	data, err := rd.remote.Blob(ctx, rd.s.blobs[fleetFile], maxStatusDocument)
+	data, err := rd.blob(ctx, fleetFile)
 	if err != nil {
-		return fmt.Errorf("read %s of the status commit %s: %w", fleetFile, short(rd.s.Commit), err)
+		return err
 	}
 	// The format is read before anything else, and leniently: what a newer
 	// program wrote may not decode here.

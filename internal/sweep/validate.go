@@ -30,9 +30,18 @@ func (p *pass) validate(ctx context.Context) error {
 	if p.sourceStopped() || p.stale {
 		return p.useSwept(ctx)
 	}
-	lf, err := p.load(ctx, p.head, p.d.loaded)
+	lf, err := p.loadHead(ctx)
 	if err != nil {
-		return err
+		if !isBroken(err) {
+			return err
+		}
+		p.stop(stop{
+			kind:    conditionInvalid,
+			reason:  "InvalidFleet",
+			message: fmt.Sprintf("%s cannot be read: %s", short(p.head), cause(err)),
+			remedy:  "push a commit whose files git can read (git fsck says what is wrong)",
+		})
+		return p.useSwept(ctx)
 	}
 	p.d.loaded = lf
 	if !lf.fleet.Valid() {
@@ -54,6 +63,13 @@ func (p *pass) validate(ctx context.Context) error {
 	}
 	p.use(lf)
 	return nil
+}
+
+func (p *pass) loadHead(ctx context.Context) (*loadedFleet, error) {
+	if p.broken != nil {
+		return nil, p.broken
+	}
+	return p.load(ctx, p.head, p.d.loaded)
 }
 
 // sourceStopped says whether a guard refused the head.
@@ -137,7 +153,7 @@ func describeProblems(lf *loadedFleet) string {
 		if n++; n > shown {
 			continue
 		}
-		fmt.Fprintf(&b, "\n%s:%d:%d: %s (%s)", problem.File, problem.Line, problem.Column, oneLine(problem.Message), problem.Rule)
+		fmt.Fprintf(&b, "\n%s:%d:%d: %s (%s)", oneLine(problem.File), problem.Line, problem.Column, oneLine(problem.Message), problem.Rule)
 		if problem.Hint != "" {
 			fmt.Fprintf(&b, "; %s", oneLine(problem.Hint))
 		}
