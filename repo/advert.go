@@ -49,13 +49,15 @@ const maxAdvert = 2 << 20
 
 // readAdvert reads what a server says first: refs and capabilities in
 // protocol v0 and v1, only capabilities in v2. want chooses the refs to keep;
-// keepAll keeps the object names too. Over http a service line comes before.
-func readAdvert(p *pktReader, want func(string) bool, keepAll bool) (*listing, error) {
+// keepAll keeps the object names too. Over http, where service is given, a line
+// with it comes before; only v2 may leave it out. Without it nothing would tell
+// an empty repository from a proxy that has nothing to say.
+func readAdvert(p *pktReader, service string, want func(string) bool, keepAll bool) (*listing, error) {
 	l := &listing{refs: map[string]oid{}, caps: capabilities{}}
 	if keepAll {
 		l.all = map[oid]bool{}
 	}
-	first := true
+	first, named := true, service == ""
 	for lines := 0; ; lines++ {
 		if lines > maxAdvert {
 			return nil, fail(kindRefused, "the server advertises more than %d refs", maxAdvert)
@@ -68,11 +70,15 @@ func readAdvert(p *pktReader, want func(string) bool, keepAll bool) (*listing, e
 			return nil, err
 		}
 		switch {
+		case !named && string(line) != "# service="+service && string(line) != "version 2":
+			return nil, fail(kindNetwork, "the answer is not git's: it does not begin with the line of the service").
+				hint("something else than a git server answers at this address")
 		case n == pktFlush:
 			return l, l.caps.checkFormat()
 		case n < 0:
 			continue
 		case lines == 0 && bytes.HasPrefix(line, []byte("# service=")):
+			named = true
 			// Only a flush may follow; then it all begins again.
 			_, n, err := p.text()
 			if err != nil || n != pktFlush {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -566,4 +567,113 @@ func TestB131_HistoryCostsNothing(t *testing.T) {
 	if err != nil || size > 200_000 {
 		t.Errorf("the copy takes %d bytes on disk, %v", size, err)
 	}
+}
+
+// One report ref names a blob, one a commit without its tree, one is too large:
+// the others are read, and what cannot be read is told from what is too large.
+func TestTipsThatCannotBeRead(t *testing.T) {
+	ctx := context.Background()
+	everyWay(t, func(t *testing.T, p place) {
+		d := openDevice(t, p)
+		put := func(ref string, size int) string {
+			return must[string](t, "write")(d.Write(ctx, ref, "", map[string][]byte{"report.yaml": bytes.Repeat([]byte("x"), size)}))
+		}
+		const good, large, blob, holed, gone = "refs/gitopsd/reports/good", "refs/gitopsd/reports/large", "refs/gitopsd/reports/blob", "refs/gitopsd/reports/holed", "refs/gitopsd/reports/gone"
+		refs := map[string]string{good: put(good, 10), large: put(large, 5000)}
+		refs[blob] = gitserver.Git(t, p.bare, "rev-parse", good+":report.yaml")
+		gitserver.Git(t, p.bare, "update-ref", blob, refs[blob])
+		refs[holed] = put(holed, 7)
+		hole := gitserver.Git(t, p.bare, "rev-parse", holed+"^{tree}")
+		if err := os.Remove(filepath.Join(p.bare, "objects", hole[:2], hole[2:])); err != nil {
+			t.Fatal(err)
+		}
+		refs[gone] = strings.Repeat("5", 40)
+		tips, err := open(t, p).Tips(ctx, refs, 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(tips[good]["report.yaml"]); got != strings.Repeat("x", 10) {
+			t.Errorf("the good report is %q", got)
+		}
+		if _, ok := tips[large]; ok {
+			t.Error("the one that is too large is given")
+		}
+		for _, ref := range []string{blob, holed, gone} {
+			if files, ok := tips[ref]; !ok || files != nil {
+				t.Errorf("%s gave %v, %v; want nil, to tell it from one that is too large", ref, files, ok)
+			}
+		}
+	})
+}
+
+// rawObject writes an object as it is, which git's own commands would refuse.
+func rawObject(t *testing.T, bare, typ string, data []byte) string {
+	t.Helper()
+	cmd := exec.Command("git", "hash-object", "-w", "-t", typ, "--literally", "--stdin")
+	cmd.Dir, cmd.Stdin = bare, bytes.NewReader(data)
+	cmd.Env = append(os.Environ(), gitserver.Environ()...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("git hash-object: %v\n%s", err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func treeLine(t *testing.T, mode, name, id string) []byte {
+	t.Helper()
+	raw, err := hex.DecodeString(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append([]byte(mode+" "+name+"\x00"), raw...)
+}
+
+// What a tree must not be is damage that a person has to mend: its error says
+// so, and where it is.
+func TestWalkOfABrokenTree(t *testing.T) {
+	ctx := context.Background()
+	everyWay(t, func(t *testing.T, p place) {
+		blob := rawObject(t, p.bare, "blob", []byte("x"))
+		file := func(name string) []byte { return treeLine(t, "100644", name, blob) }
+		below := func(folder string, data ...[]byte) []byte {
+			return treeLine(t, "40000", folder, rawObject(t, p.bare, "tree", bytes.Join(data, nil)))
+		}
+		deep := below("d", file("x"))
+		for range 80 {
+			deep = below("d", deep)
+		}
+		for name, c := range map[string]struct {
+			data []byte
+			path string
+		}{
+			"too deep":  {deep, "d/d/d"},
+			"twice":     {below("devices", below("a", file("x"), file("x"))), "devices/a"},
+			"dot dot":   {below("devices", treeLine(t, "100644", "..", blob)), "devices"},
+			"unsorted":  {below("devices", file("b"), file("a")), "devices"},
+			"in top":    {append(file("x"), file("x")...), "x"},
+			"git":       {below("devices", file(".git")), "devices"},
+			"cut short": {below("devices", file("x")[:12]), ""}, // a server does not send it
+		} {
+			root := rawObject(t, p.bare, "tree", c.data)
+			commit := rawObject(t, p.bare, "commit", []byte("tree "+root+"\nauthor a <a> 1 +0000\ncommitter a <a> 1 +0000\n\nx\n"))
+			ref := "refs/heads/" + strings.ReplaceAll(name, " ", "-")
+			if err := os.MkdirAll(filepath.Join(p.bare, "refs/heads"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(p.bare, ref), []byte(commit+"\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			r := open(t, p)
+			err := r.Fetch(ctx, ref, commit, true)
+			if err == nil {
+				err = r.Walk(ctx, commit, func(string, string, uint32) error { return nil })
+			}
+			if kindOf(err) != "corrupt" || !strings.Contains(err.Error(), c.path) {
+				t.Errorf("%s: got %v (kind %s), want corrupt and the path %s", name, err, kindOf(err), c.path)
+			}
+			if err := os.Remove(filepath.Join(p.bare, ref)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
 }

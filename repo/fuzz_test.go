@@ -128,7 +128,8 @@ func FuzzAnswers(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		all := func(string) bool { return true }
 		parse := []func(p *pktReader) error{
-			func(p *pktReader) error { _, err := readAdvert(p, all, true); return err },
+			func(p *pktReader) error { _, err := readAdvert(p, "", all, true); return err },
+			func(p *pktReader) error { _, err := readAdvert(p, serviceFetch, all, true); return err },
 			func(p *pktReader) error {
 				l, err := readLsRefs(p, all)
 				if err == nil {
@@ -197,8 +198,8 @@ func TestTreeBomb(t *testing.T) {
 	}
 	w := &walker{get: func(_ context.Context, id oid, _ objectType) ([]byte, error) { return objs[id], nil }}
 	err := w.walk(context.Background(), leaf.id, "", 0, func(string, treeEntry) error { return nil })
-	if !hasKind(err, kindRefused) {
-		t.Fatalf("got %v, want a refusal", err)
+	if !hasKind(err, kindCorrupt) {
+		t.Fatalf("got %v, want an error of the kind corrupt", err)
 	}
 }
 

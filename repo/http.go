@@ -223,7 +223,7 @@ func (h *httpRemote) advert(ctx context.Context, service string, want func(strin
 		return nil, err
 	}
 	defer discard(resp)
-	l, err := readAdvert(newPktReader(resp.Body), want, keepAll)
+	l, err := readAdvert(newPktReader(resp.Body), service, want, keepAll)
 	if err != nil {
 		return nil, withoutSecrets(timedOut(ctx, err), resp.Request)
 	}

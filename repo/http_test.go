@@ -503,3 +503,29 @@ func TestDeliveriesAreComplete(t *testing.T) {
 	}
 	fsck(t, p.bare)
 }
+
+// A proxy that answers with the right type and next to nothing is no empty
+// repository: everything would seem to be gone.
+func TestAnswerWithoutServiceLine(t *testing.T) {
+	ctx := context.Background()
+	p := overHTTP(t)
+	seed(t, p, "main", map[string]string{"a": "1"})
+	for _, body := range []string{"0000", "00000000", "", "000eversion 1\n0000", "0000001e# service=git-upload-pack\n0000", "001f# service=git-receive-pack\n00000000"} {
+		p.srv.Intercept(func(w http.ResponseWriter, r *http.Request) bool {
+			w.Header().Set("Content-Type", "application/x-git-upload-pack-advertisement")
+			_, _ = io.WriteString(w, body)
+			return true
+		})
+		r := open(t, p)
+		refs, err := r.Refs(ctx, "refs/heads/")
+		wantKind(t, fmt.Sprintf("the body %q, which gave %v", body, refs), err, "network")
+	}
+	p.srv.Intercept(nil)
+	empty := overHTTP(t)
+	for _, v0 := range []bool{false, true} {
+		empty.srv.OnlyV0(v0)
+		if refs, err := open(t, empty).Refs(ctx, "refs/heads/"); err != nil || len(refs) != 0 {
+			t.Errorf("a repository that is empty, v0 %v: %v, %v", v0, refs, err)
+		}
+	}
+}

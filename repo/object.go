@@ -78,7 +78,7 @@ func parseTree(data []byte) ([]treeEntry, error) {
 			}
 		}
 		if entries = append(entries, e); len(entries) > maxTreeEntries {
-			return nil, fail(kindRefused, "a folder with more than %d entries", maxTreeEntries)
+			return nil, fail(kindCorrupt, "a folder with more than %d entries", maxTreeEntries)
 		}
 	}
 	return entries, nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // The pkt-line format: gitprotocol-common(5).
@@ -106,8 +107,11 @@ func cutShort(err error) error {
 // serverError is what the server itself says of its trouble.
 func serverError(msg string) error {
 	msg = sanitize(msg, 500)
-	if bytes.Contains([]byte(msg), []byte("not our ref")) {
+	switch {
+	case strings.Contains(msg, "not our ref"):
 		return fail(kindNotFound, "the server says: %s", msg)
+	case strings.Contains(msg, "repository corruption"):
+		return fail(kindCorrupt, "the server says: %s", msg).hint("`git fsck` in that repository says more")
 	}
 	return fail(kindRefused, "the server says: %s", msg)
 }

@@ -288,7 +288,8 @@ func (r *Repo) commit(ctx context.Context, id oid) (*commit, error) {
 }
 
 // Walk calls fn for every entry of the commit's tree but folders, sorted by
-// path.
+// path. A tree that is damaged or hostile is an error of the kind corrupt, which
+// names the path: nobody but a person mends it.
 func (r *Repo) Walk(ctx context.Context, commit string, fn func(path, blob string, mode uint32) error) error {
 	id, err := parseOID(commit)
 	if err != nil {

@@ -158,7 +158,7 @@ func (s *sshRemote) upload(ctx context.Context, ask question, decide func(*listi
 func (c *sshCall) upload(ask question, decide func(*listing) (*fetchRequest, error), sink func(io.Reader) error) error {
 	p := newPktReader(c.out)
 	want := ask.choose()
-	l, err := readAdvert(p, want, ask.byHash)
+	l, err := readAdvert(p, "", want, ask.byHash)
 	if err != nil {
 		return err
 	}
@@ -213,7 +213,7 @@ func (s *sshRemote) push(ctx context.Context, makePush func(capabilities) (*push
 }
 
 func (c *sshCall) push(makePush func(capabilities) (*pushRequest, error)) (*pushResult, error) {
-	l, err := readAdvert(newPktReader(c.out), func(string) bool { return false }, false)
+	l, err := readAdvert(newPktReader(c.out), "", func(string) bool { return false }, false)
 	if err != nil {
 		return nil, err
 	}

@@ -77,7 +77,8 @@ func tipFiles(ctx context.Context, get func(context.Context, oid, objectType, in
 
 // Tips reads the trees of small parentless commits, all of them in one
 // exchange: ref → commit in, ref → path → content out. A tip that is over
-// limit bytes in total, or gone meanwhile, is left out.
+// limit bytes in total is left out. One that cannot be read has a nil map: it
+// is gone meanwhile, damaged, or no commit.
 func (r *Repo) Tips(ctx context.Context, refs map[string]string, limit int64) (map[string]map[string][]byte, error) {
 	ctx, cancel := r.within(ctx)
 	defer cancel()
@@ -106,7 +107,10 @@ func (r *Repo) tips(ctx context.Context, refs map[string]string, limit int64) (m
 			}
 			// One hostile or half-written tip must not hide the others.
 			r.log.Debug("a tip is left out", "repo", r.at.String(), "refs", strings.Join(want[id], " "), "cause", err)
-			return nil
+			if hasKind(err, kindRefused) { // what makes it too large
+				return nil
+			}
+			files = nil
 		}
 		for _, ref := range want[id] {
 			out[ref] = files
@@ -126,9 +130,10 @@ func (r *Repo) tips(ctx context.Context, refs map[string]string, limit int64) (m
 		}
 		return out, nil
 	}
+	f := &tipsFetch{r: r, limit: limit, take: take, left: tipsDamaged}
 	for len(ask) > 0 {
 		n := min(len(ask), tipsAtOnce)
-		if err := r.fetchTips(ctx, ask[:n], limit, take); err != nil {
+		if err := f.fetch(ctx, ask[:n]); err != nil {
 			return nil, err
 		}
 		ask = ask[n:]
@@ -144,15 +149,25 @@ func (r *Repo) localObject(ctx context.Context, id oid, typ objectType, limit in
 	return data, err
 }
 
-// fetchTips reads tips in one exchange. When together they are over what they
-// may be, each half is asked for alone, down to the one that is too large.
-func (r *Repo) fetchTips(ctx context.Context, ids []oid, limit int64, take func(oid, func(context.Context, oid, objectType, int64) ([]byte, error)) error) error {
-	if len(ids) == 0 {
-		return nil
-	}
+// tipsDamaged bounds the exchanges that fail over damage on the server: to find
+// the damaged tips among thousands takes some dozen each.
+const tipsDamaged = 500
+
+// tipsFetch reads tips of a remote repository.
+type tipsFetch struct {
+	r     *Repo
+	limit int64
+	take  func(oid, func(context.Context, oid, objectType, int64) ([]byte, error)) error
+	left  int // of tipsDamaged
+}
+
+// fetch reads tips in one exchange. When together they are over what they may
+// be, or the server cannot give one of them, each half is asked for alone, down
+// to the one that is at fault.
+func (f *tipsFetch) fetch(ctx context.Context, ids []oid) error {
 	file := &memoryPack{}
 	var pack *packData
-	err := r.remote.upload(ctx, question{byHash: true}, func(l *listing) (*fetchRequest, error) {
+	err := f.r.remote.upload(ctx, question{byHash: true}, func(l *listing) (*fetchRequest, error) {
 		req := &fetchRequest{depth: 1}
 		for _, id := range ids {
 			if l.v2 || l.all[id] {
@@ -164,28 +179,39 @@ func (r *Repo) fetchTips(ctx context.Context, ids []oid, limit int64, take func(
 		}
 		return req, nil
 	}, func(rd io.Reader) (err error) {
-		pack, err = readPack(rd, file, tipLimits(limit, len(ids)), nil)
+		pack, err = readPack(rd, file, tipLimits(f.limit, len(ids)), nil)
 		return err
 	})
-	tooMuch := errors.Is(err, errPackLimit)
-	gone := hasKind(err, kindNotFound) && strings.Contains(err.Error(), "not our ref")
+	damaged := hasKind(err, kindCorrupt)
+	if damaged {
+		f.left--
+	}
 	switch {
-	case (tooMuch || gone) && len(ids) > 1:
+	case err == nil:
+	case damaged && f.left <= 0:
+		return err
+	case !damaged && !errors.Is(err, errPackLimit) && !hasKind(err, kindNotFound):
+		return err
+	case hasKind(err, kindNotFound) && !strings.Contains(err.Error(), "not our ref"):
+		return err
+	case len(ids) > 1:
 		half := len(ids) / 2
-		if err := r.fetchTips(ctx, ids[:half], limit, take); err != nil {
+		if err := f.fetch(ctx, ids[:half]); err != nil {
 			return err
 		}
-		return r.fetchTips(ctx, ids[half:], limit, take)
-	case tooMuch || gone:
-		r.log.Debug("a tip is left out", "repo", r.at.String(), "commit", ids[0].String(), "cause", err)
-		return nil
-	case err != nil:
-		return err
-	case pack == nil:
-		return nil
+		return f.fetch(ctx, ids[half:])
+	}
+	get := func(ctx context.Context, id oid, typ objectType, limit int64) ([]byte, error) {
+		switch {
+		case err != nil:
+			return nil, err
+		case pack == nil:
+			return nil, errMissing
+		}
+		return pack.typed(ctx, id, typ, limit)
 	}
 	for _, id := range ids {
-		if err := take(id, pack.typed); err != nil {
+		if err := f.take(id, get); err != nil {
 			return err
 		}
 	}

@@ -116,7 +116,7 @@ func TestTipsInOneExchange(t *testing.T) {
 	gitserver.Git(t, p.bare, "update-ref", "-d", "refs/gitopsd/reports/large")
 	gitserver.Git(t, p.bare, "prune", "--expire=now")
 	tips = must[map[string]map[string][]byte](t, "tips")(r.Tips(ctx, map[string]string{"a": gone, "b": want["refs/gitopsd/reports/dev-01"]}, 4096))
-	if len(tips) != 1 || tips["b"] == nil {
+	if len(tips) != 2 || tips["a"] != nil || tips["b"] == nil {
 		t.Fatalf("tips are %v", tips)
 	}
 }

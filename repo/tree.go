@@ -24,30 +24,39 @@ type walker struct {
 	seen int
 }
 
-func (w *walker) tree(ctx context.Context, id oid) ([]treeEntry, error) {
+// tree reads a folder; its errors name the path, which ends with a slash.
+func (w *walker) tree(ctx context.Context, id oid, path string, depth int) ([]treeEntry, error) {
+	if depth > maxDepth {
+		return nil, fail(kindCorrupt, "folder %q: nested deeper than %d", shownFolder(path), maxDepth)
+	}
 	if id.IsZero() {
 		return nil, nil
 	}
 	data, err := w.get(ctx, id, typeTree)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("folder %q: %w", shownFolder(path), err)
 	}
 	entries, err := parseTree(data)
 	if err != nil {
-		return nil, fmt.Errorf("tree %s: %w", id, err)
+		return nil, fmt.Errorf("folder %q, tree %s: %w", shownFolder(path), id, err)
 	}
 	if w.seen += len(entries); w.seen > maxWalk {
-		return nil, fail(kindRefused, "a tree of more than %d entries", maxWalk)
+		return nil, fail(kindCorrupt, "folder %q: more than %d entries up to here", shownFolder(path), maxWalk)
 	}
 	return entries, nil
 }
 
+// shownFolder is a folder for people; the top one is "/".
+func shownFolder(path string) string {
+	if path == "" {
+		return "/"
+	}
+	return sanitize(strings.TrimSuffix(path, "/"), 200)
+}
+
 // walk calls fn for every entry but folders, in the order of paths.
 func (w *walker) walk(ctx context.Context, id oid, path string, depth int, fn func(path string, e treeEntry) error) error {
-	if depth > maxDepth {
-		return fail(kindRefused, "folders nested deeper than %d", maxDepth)
-	}
-	entries, err := w.tree(ctx, id)
+	entries, err := w.tree(ctx, id, path, depth)
 	if err != nil {
 		return err
 	}
@@ -70,14 +79,11 @@ func (w *walker) diff(ctx context.Context, a, b oid, path string, depth int, fn 
 	if a == b {
 		return nil
 	}
-	if depth > maxDepth {
-		return fail(kindRefused, "folders nested deeper than %d", maxDepth)
-	}
-	as, err := w.tree(ctx, a)
+	as, err := w.tree(ctx, a, path, depth)
 	if err != nil {
 		return err
 	}
-	bs, err := w.tree(ctx, b)
+	bs, err := w.tree(ctx, b, path, depth)
 	if err != nil {
 		return err
 	}
@@ -166,12 +172,12 @@ func parseChanges(m map[string]string) ([]change, error) {
 func editTree(ctx context.Context, get source, root oid, changes []change) (oid, []newTree, error) {
 	var made []newTree
 	w := &walker{get: get}
-	var edit func(base oid, changes []change, depth int) (oid, error)
-	edit = func(base oid, changes []change, depth int) (oid, error) {
+	var edit func(base oid, changes []change, path string, depth int) (oid, error)
+	edit = func(base oid, changes []change, path string, depth int) (oid, error) {
 		var baseData []byte
 		entries := map[string]treeEntry{}
 		if !base.IsZero() {
-			list, err := w.tree(ctx, base)
+			list, err := w.tree(ctx, base, path, depth)
 			if err != nil {
 				return zero, err
 			}
@@ -213,7 +219,7 @@ func editTree(ctx context.Context, get source, root oid, changes []change) (oid,
 			if ok && old.mode == modeTree {
 				sub = old.id
 			}
-			id, err := edit(sub, below[name], depth+1)
+			id, err := edit(sub, below[name], path+name+"/", depth+1)
 			if err != nil {
 				return zero, err
 			}
@@ -238,6 +244,6 @@ func editTree(ctx context.Context, get source, root oid, changes []change) (oid,
 		}
 		return id, nil
 	}
-	id, err := edit(root, changes, 0)
+	id, err := edit(root, changes, "", 0)
 	return id, made, err
 }
