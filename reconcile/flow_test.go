@@ -106,6 +106,30 @@ func TestMissingPayloadIsRetryable(t *testing.T) {
 	d.wantOnce(0, "updated")
 }
 
+// A person who reads one line of a report learns that the disk is full.
+func TestFullDiskIsNamedInOneLine(t *testing.T) {
+	d := onV1(t)
+	bytes := []byte("payload\n")
+	sum := schema.PayloadDigest(bytes)
+	d.publish(func(a *schema.Assignment) {
+		a.Attempt, a.Version = 2, "v1.1.0"
+		a.Spec = tree{"files": tree{"/etc/edge/edge.conf": tree{"payload": sum}}, "onDevice": tree{"retries": 1}}
+	}, map[string][]byte{sum: bytes})
+	d.cfg.Step = func(op, path string) error {
+		if op == "write" && strings.HasPrefix(path, payloadDir) {
+			return syscall.ENOSPC
+		}
+		return nil
+	}
+	for _, phase := range []schema.Phase{schema.PhaseDegraded, schema.PhaseError} {
+		d.wantOnce(1, "no space left on device (keep payload")
+		r := d.control.last()
+		if r.Phase != phase || !strings.Contains(r.Reason, "no space left on device") || strings.Contains(r.Reason, sum) || r.Failures[0].Element != sum {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
 func TestPreCheckFailures(t *testing.T) {
 	for _, c := range []struct {
 		name    string

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/gitopsd/gitopsd/reconcile/internal/failure"
 	"github.com/gitopsd/gitopsd/schema"
 )
 
@@ -255,9 +256,10 @@ func (a *Agent) stateFailed(err error) Result {
 		err = fmt.Errorf("state: %w", err)
 	}
 	a.log.Error("state cannot be kept; trying again", "error", err)
-	a.live.phase, a.live.reason = schema.PhaseDegraded, oneLine(err.Error())
+	why := oneLine(failure.Words(err))
+	a.live.phase, a.live.reason = schema.PhaseDegraded, why
 	a.changed()
-	return Result{Exit: 1, Summary: "a retry is due: " + oneLine(err.Error())}
+	return Result{Exit: 1, Summary: "a retry is due: " + why}
 }
 
 // news says whether something that goes on was not said before: a log names

@@ -7,6 +7,8 @@ package failure
 import (
 	"errors"
 	"fmt"
+	"regexp"
+	"strings"
 	"syscall"
 
 	"github.com/gitopsd/gitopsd/schema"
@@ -27,13 +29,43 @@ func (e *Error) Error() string {
 	}
 	s := e.Component
 	if e.Element != "" {
-		s += " " + e.Element
+		s += " " + shortElement(e.Element)
 	}
-	s += ": " + e.Err.Error()
+	s += ": " + Words(e.Err)
 	if e.Output != "" {
 		s += ": " + e.Output
 	}
 	return s
+}
+
+// longElement is what a message shows of an element, in characters; the whole
+// one stands in a field of its own.
+const longElement = 80
+
+// shortElement keeps the beginning and the end, where a path differs from its
+// neighbours.
+func shortElement(s string) string {
+	s = longHex.ReplaceAllString(s, "$1…")
+	if r := []rune(s); len(r) > longElement {
+		return string(r[:longElement/4]) + "…" + string(r[len(r)-longElement*3/4:])
+	}
+	return s
+}
+
+// longHex is the sum of a payload; twelve digits tell it from any other.
+var longHex = regexp.MustCompile(`\b([0-9a-f]{12})[0-9a-f]{52}\b`)
+
+// Words are those of an error, with what the operating system said put first:
+// what it happened to may be long, and whoever shows a message cuts its end.
+func Words(err error) string {
+	text := longHex.ReplaceAllString(err.Error(), "$1…")
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		if before, found := strings.CutSuffix(text, ": "+errno.Error()); found {
+			return errno.Error() + " (" + before + ")"
+		}
+	}
+	return text
 }
 
 func (e *Error) Unwrap() error { return e.Err }

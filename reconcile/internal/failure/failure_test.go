@@ -31,6 +31,32 @@ func TestFrom(t *testing.T) {
 	}
 }
 
+// What a person reads first is cut after some hundred characters: the cause
+// stands within them, whatever it happened to.
+func TestCauseComesFirst(t *testing.T) {
+	hex := strings.Repeat("0123456789abcdef", 4)
+	long := "/srv/" + strings.Repeat("a-folder/", 40) + "file.conf"
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{Retryable("files", "sha256:"+hex, "keep payload: %w", fmt.Errorf("write /var/lib/gitopsd/payload/%s: %w", hex, syscall.ENOSPC)),
+			"files sha256:0123456789ab…: no space left on device (keep payload: write /var/lib/gitopsd/payload/0123456789ab…)"},
+		{Retryable("files", "/etc/x", "write /etc/x: %w", syscall.EROFS), "files /etc/x: read-only file system (write /etc/x)"},
+		{Retryable("files", "/etc/x", "%w", syscall.EIO), "files /etc/x: input/output error"},
+		{Permanent("hooks", "afterUpdating/check", "exit code 1"), "hooks afterUpdating/check: exit code 1"},
+		{Permanent("files", "/etc/x", "%s is in the way: %w, so it stays", "/etc", syscall.ENOTDIR), "files /etc/x: /etc is in the way: not a directory, so it stays"},
+	} {
+		if got := c.err.Error(); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+	err := Retryable("files", long, "%w", fmt.Errorf("write %s: %w", long, syscall.ENOSPC))
+	if got := err.Error(); !strings.Contains(got[:200], "no space left on device") || !strings.Contains(got[:200], "file.conf") || !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestJoin(t *testing.T) {
 	if err := Join(nil, nil); err != nil {
 		t.Errorf("nothing joined is %v", err)
