@@ -66,6 +66,18 @@ func (c *clockState) anchor(r reading) {
 	c.Wall, c.Uptime, c.Boot = r.wall, r.uptime, r.boot
 }
 
+// Years, in UTC: no clock that was ever set shows one before firstClock,
+// because this program is younger; documents hold those from firstYear on.
+const firstYear, firstClock, lastYear = 1970, 2020, 9999
+
+// wasSet says whether a time can be of a clock that was ever set.
+func wasSet(t time.Time) bool { return isWritable(t) && t.UTC().Year() >= firstClock }
+
+func isWritable(t time.Time) bool {
+	year := t.UTC().Year()
+	return year >= firstYear && year <= lastYear
+}
+
 // stamp is a time as it stands in documents: UTC, whole seconds, so that a
 // document that was written and read again is equal.
 func stamp(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }

@@ -41,6 +41,8 @@ type draft struct {
 	known  *planner.Device    // as the plan saw it
 	owned  bool               // the attempts are a copy
 	moved  bool               // an attempt began, moved or ended in this pass
+
+	statusText, docText []byte // as they are written, where they are
 }
 
 // begin starts a draft from what stands on the status branch.
@@ -119,7 +121,7 @@ func showsStart(a *schema.Attempt, dec planner.Decision, said planner.Said) bool
 // its attempt, unless that went well.
 func (d *draft) end(a *schema.Attempt, dec planner.Decision, now time.Time) {
 	a.Outcome, a.EndedAt = schema.Outcome(dec.End), &now
-	a.Stage, a.Message = dec.Stage, oneLine(dec.Because)
+	a.Stage, a.Message = oneLine(dec.Stage), oneLine(dec.Because)
 	switch dec.End {
 	case planner.OK:
 		a.Stage, a.Message = "", ""

@@ -125,6 +125,9 @@ func (p *pass) readTip(ctx context.Context) error {
 		return err
 	}
 	st, err := readStatus(ctx, d.cfg.Remote, p.tip, d.status)
+	if err == nil && d.accept.StatusLoss != "" {
+		err = st.usedUp()
+	}
 	if err != nil {
 		if s, ok := p.asStop(err); ok {
 			return p.noStatus(ctx, s)

@@ -13,6 +13,11 @@ import (
 // comes, few enough that a step of the queue is a small change.
 const shownNext = 5
 
+// shownDevices bounds what fleet.yaml names of the devices of a rollout that
+// are in flight or failed, and the marks of a version: of a large fleet all
+// of them would be more than a document may hold.
+const shownDevices = 1000
+
 // States of a rollout.
 const (
 	stateOff     = "off"
@@ -141,6 +146,7 @@ func (p *pass) rollouts() []schema.RolloutStatus {
 			r.Next = append(r.Next, q.id)
 		}
 		slices.Sort(r.Failed)
+		r.Failed = r.Failed[:min(len(r.Failed), shownDevices)]
 	}
 	p.inFlight(out, index)
 	for i, s := range p.final.Policies {
@@ -179,6 +185,7 @@ func (p *pass) inFlight(out []schema.RolloutStatus, index map[string]int) {
 			}
 			return 1
 		})
+		out[i].InFlight = out[i].InFlight[:min(len(out[i].InFlight), shownDevices)]
 	}
 }
 
@@ -246,6 +253,7 @@ func (p *pass) failureMarks() map[string]*schema.FailureMarks {
 		slices.SortFunc(m.Marks, func(a, b schema.FailureMark) int {
 			return byDevice(Move{Device: a.Device, Attempt: a.Attempt}, Move{Device: b.Device, Attempt: b.Attempt})
 		})
+		m.Marks = m.Marks[:min(len(m.Marks), shownDevices)]
 	}
 	return marks
 }

@@ -37,6 +37,7 @@ type pass struct {
 	heard   bool // a report moved, or went
 	resting bool // nothing is new, so nothing more is done
 	facts   map[string]Facts
+	unheard map[string]string // devices that are not listened to, and why
 
 	// guard, validate
 	stops      []stop

@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/gitopsd/gitopsd/planner"
@@ -17,6 +18,47 @@ func (p *pass) plan(ctx context.Context) error {
 		return nil // only the stop is written
 	}
 	p.noticeStrangers(ctx)
+	p.decide(ctx)
+	if p.encodeAll(ctx) == nil {
+		return nil
+	}
+	// Once more, without what the devices in question say.
+	p.result.Assigned, p.result.Ended, p.result.Recalled, p.started = nil, nil, nil, nil
+	p.decide(ctx)
+	err := p.encodeAll(ctx)
+	if s, ok := p.asStop(err); ok {
+		p.stopMute(s)
+		return nil
+	}
+	return err
+}
+
+// encodeAll writes what is to be kept of every device before anything is
+// published. A device of which that is not possible is no longer listened to:
+// one document that nobody can read again would stop all of them.
+func (p *pass) encodeAll(ctx context.Context) error {
+	var first error
+	for _, dr := range p.drafts {
+		err := dr.encode()
+		if err == nil {
+			continue
+		}
+		if first == nil {
+			first = fmt.Errorf("write what is known of %s: %w", dr.id, err)
+		}
+		if p.unheard == nil {
+			p.unheard = map[string]string{}
+		}
+		p.unheard[dr.id] = oneLine("what is known of it cannot be recorded: " + err.Error())
+		if d := p.d; d.news("record "+dr.id, err.Error()) {
+			d.log.WarnContext(ctx, "what is known of a device cannot be recorded; it is not listened to", keyDevice, dr.id, keyError, err.Error())
+		}
+	}
+	return first
+}
+
+// decide plans and drafts what is to be written.
+func (p *pass) decide(ctx context.Context) {
 	scene := p.scene(ctx)
 	in := PlannerInput(scene)
 	first := planner.Plan(in)
@@ -31,7 +73,6 @@ func (p *pass) plan(ctx context.Context) error {
 	p.writeVerdicts()
 	p.keepGap(in)
 	p.dropPickups()
-	return nil
 }
 
 // scene is what this pass knows.

@@ -13,12 +13,16 @@ import (
 // compare-and-swap, then the delivery refs. Nothing changed: no commit.
 func (p *pass) publish(ctx context.Context) error {
 	b := &builder{remote: p.d.cfg.Remote, base: p.status.blobs, changes: map[string]string{}}
-	next, err := p.build(ctx, b)
-	if err != nil {
-		return err
-	}
 	p.result.StatusCommit = p.tip
-	deliveries, err := p.deliveries(ctx, b, next)
+	next, err := p.build(ctx, b)
+	var deliveries map[string][2]string
+	if err == nil {
+		deliveries, err = p.deliveries(ctx, b, next)
+	}
+	if s, ok := p.asStop(err); ok {
+		p.stopMute(s) // nothing is written that could not be read again
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -55,10 +59,23 @@ type builder struct {
 
 // put writes a document; one that encodes to what already stands is no change.
 func (b *builder) put(ctx context.Context, path string, doc any) error {
-	data, err := schema.Encode(doc)
+	data, err := encode(path, doc)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
+	return b.keep(ctx, path, data)
+}
+
+// encode writes a document that can be read again, or none.
+func encode(path string, doc any) ([]byte, error) {
+	if why := badNumber(saneNumber, doc); why != "" {
+		return nil, &unreadable{path: path, why: why}
+	}
+	return schema.Encode(doc)
+}
+
+// keep adds a file.
+func (b *builder) keep(ctx context.Context, path string, data []byte) error {
 	blob, err := b.remote.PutBlob(ctx, data)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
@@ -175,7 +192,7 @@ func (p *pass) buildDevice(ctx context.Context, b *builder, next *Status, dr *dr
 	}
 	rec := &Record{ID: dr.id, Path: dr.path, Status: dr.status, Assignment: dr.doc, kept: dr.kept}
 	if changed {
-		if err := b.put(ctx, dr.path, dr.status); err != nil {
+		if err := b.keep(ctx, dr.path, dr.statusText); err != nil {
 			return err
 		}
 	} else {
@@ -183,8 +200,8 @@ func (p *pass) buildDevice(ctx context.Context, b *builder, next *Status, dr *dr
 	}
 	switch {
 	case dr.doc == nil:
-	case dr.docChanged() || dr.old == nil || dr.old.Path != dr.path:
-		if err := b.put(ctx, assignedPath(dr.path), dr.doc); err != nil {
+	case dr.newDoc():
+		if err := b.keep(ctx, assignedPath(dr.path), dr.docText); err != nil {
 			return err
 		}
 		rec.payloads = payloadsOf(dr.doc.Spec)
@@ -193,6 +210,27 @@ func (p *pass) buildDevice(ctx context.Context, b *builder, next *Status, dr *dr
 	}
 	next.Devices[dr.id] = rec
 	return nil
+}
+
+// newDoc says whether a document is to be written, be it only at another path.
+func (d *draft) newDoc() bool {
+	return d.doc != nil && (d.docChanged() || d.old == nil || d.old.Path != d.path)
+}
+
+// encode writes a draft's documents, so that it is known whether they can be read again.
+func (d *draft) encode() (err error) {
+	if d.retire {
+		return nil
+	}
+	if d.statusChanged() {
+		if d.statusText, err = encode(d.path, d.status); err != nil {
+			return err
+		}
+	}
+	if d.newDoc() {
+		d.docText, err = encode(assignedPath(d.path), d.doc)
+	}
+	return err
 }
 
 // buildRetired leaves of a removed device what its return would need.

@@ -11,10 +11,6 @@ import (
 	"github.com/gitopsd/gitopsd/schema"
 )
 
-// saneNumber bounds what a report may claim as an attempt or a generation; a
-// device that counts one a second gets there in thirty thousand years.
-const saneNumber = 1 << 40
-
 // rebuild makes a status out of what stands at the delivery refs and what the
 // devices report, where a person has accepted that the status branch is lost.
 // Generation and attempt go on one above all that is known, so that no device
@@ -96,11 +92,15 @@ var errNoCommit = errors.New("that is no commit of the source branch (give at le
 // rebuildDevice puts one device's record together.
 func (p *pass) rebuildDevice(id string, doc *schema.Assignment) *Record {
 	old := p.status.Devices[id]
+	if doc != nil && badNumber(likelyNumber, doc) != "" {
+		doc = nil
+	}
 	rec := &Record{ID: id, Path: devicesDir + id + ".yaml", Assignment: doc, Status: &schema.DeviceStatus{}}
 	if old != nil {
 		rec.Path = old.Path
 		rec.Status.Policy, rec.Status.Attempts = old.Status.Policy, slices.Clone(old.Status.Attempts)
-		if rec.Assignment == nil {
+		rec.Status.Attempts = slices.DeleteFunc(rec.Status.Attempts, func(a schema.Attempt) bool { return beyond(likelyNumber, a.Attempt) })
+		if rec.Assignment == nil && old.Assignment != nil && badNumber(likelyNumber, old.Assignment) == "" {
 			rec.Assignment = old.Assignment
 		}
 	}
@@ -108,15 +108,16 @@ func (p *pass) rebuildDevice(id string, doc *schema.Assignment) *Record {
 	if v := p.d.reports[id]; v != nil {
 		report = v.report
 	}
-	ref := &schema.AssignmentRef{Generation: p.status.generation(id)}
+	ref := &schema.AssignmentRef{}
 	raise := func(generation, attempt int64) {
-		if generation < saneNumber {
+		if generation < likelyNumber {
 			ref.Generation = max(ref.Generation, generation)
 		}
-		if attempt < saneNumber {
+		if attempt < likelyNumber {
 			ref.Attempt = max(ref.Attempt, attempt)
 		}
 	}
+	raise(p.status.generation(id), 0)
 	if doc != nil {
 		raise(doc.Generation, max(doc.Attempt, doc.Recalled))
 		p.rebuildAttempt(rec, doc, report)

@@ -297,7 +297,7 @@ func (p *pass) readDeliveries(ctx context.Context, ids []string, values map[stri
 	for ref, files := range contents {
 		id := strings.TrimPrefix(ref, p.d.cfg.DeviceRefs)
 		a := &schema.Assignment{}
-		if err := decodeStatus(ref, files[assignmentFile], a); err == nil && a.Metadata.Name == id {
+		if err := decodeStatus(ref, files[assignmentFile], a); err == nil && a.Metadata.Name == id && badNumber(saneNumber, a) == "" {
 			docs[id] = a
 		}
 	}

@@ -138,7 +138,9 @@ func (p *pass) noteSeen(id string, r *schema.Report) string {
 		if !d.firstRead && r.ReportedAt.Before(p.now) {
 			// This report may have been there long before this daemon was:
 			// the device's own word is all there is.
-			s.At = stamp(r.ReportedAt)
+			if at := stamp(r.ReportedAt); wasSet(at) {
+				s.At = at
+			}
 		}
 		if observed != nil && observed.InstallID != "" && observed.InstallID != r.InstallID {
 			s.Installs = []string{observed.InstallID}
@@ -189,6 +191,9 @@ func (p *pass) factsOf(id string) Facts {
 		turned = !s.Duplicate.IsZero() && p.now.Sub(s.Duplicate) < duplicateFor
 	}
 	f.Duplicate = isDuplicate(p.status.record(id), present, turned, p.now)
+	if why := p.unheard[id]; why != "" {
+		return Facts{Problem: why, Duplicate: f.Duplicate}
+	}
 	return f
 }
 

@@ -156,10 +156,10 @@ func limit(v *schema.IntOrPercent) planner.Limit {
 // holdOf is why a device is held in git; "" = it is not.
 func (s *Scene) holdOf(m *schema.Member) string {
 	if m.Device != nil && m.Device.Spec.Hold != nil {
-		return or(m.Device.Spec.Hold.Reason, "held")
+		return or(oneLine(m.Device.Spec.Hold.Reason), "held")
 	}
 	if why, ok := s.Restrict.Hold[m.ID]; ok {
-		return or(why, "held")
+		return or(oneLine(why), "held")
 	}
 	return ""
 }

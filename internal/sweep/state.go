@@ -82,12 +82,18 @@ func openState(dir string, now time.Time, log *slog.Logger) (*state, error) {
 	if s.seen == nil {
 		s.seen = map[string]*seenState{}
 	}
+	s.dropNonsense()
+	return s, nil
+}
+
+// dropNonsense forgets what no daemon notes: one entry that cannot be written
+// would keep all others from being.
+func (s *state) dropNonsense() {
 	for id, v := range s.seen {
-		if v == nil {
+		if v == nil || !isWritable(v.At) || !v.Duplicate.IsZero() && !isWritable(v.Duplicate) {
 			delete(s.seen, id)
 		}
 	}
-	return s, nil
 }
 
 // load reads one file; what is there but cannot be understood is set aside,
@@ -124,6 +130,7 @@ func (s *state) save() error {
 	if s.dir == "" {
 		return nil
 	}
+	s.dropNonsense()
 	return errors.Join(s.put(watchFile, s.watch), s.put(seenFile, s.seen))
 }
 

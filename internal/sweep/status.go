@@ -215,6 +215,9 @@ func decodeStatus(p string, data []byte, v any) error {
 			return &unreadable{path: p, why: fmt.Sprintf("line %d: %s", problem.Line, problem.Message)}
 		}
 	}
+	if why := badNumber(saneNumber, v); why != "" {
+		return &unreadable{path: p, why: why}
+	}
 	return nil
 }
 
