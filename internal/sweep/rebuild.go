@@ -186,7 +186,7 @@ func (d *draft) complete(fleet *schema.Fleet) {
 			continue
 		}
 		a.Version, a.Rollout, a.Line, a.Pinned = m.Version, m.Rollout, m.Line, m.Pinned
-		a.Release = fleet.ReleaseDigest(m.Line, m.Version)
+		a.Release = releaseOf(fleet, m)
 		if a.Policy == "" {
 			a.Policy = m.Policy
 		}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gitopsd/gitopsd/planner"
 	"github.com/gitopsd/gitopsd/schema"
 )
 
@@ -85,5 +86,34 @@ func TestBackoffTellsItsCause(t *testing.T) {
 	w.round(d)
 	if v := w.status().Devices[dev.id].Status.Verdict; v.Code != "Backoff" || !strings.Contains(v.Reason, ": recalled: waiting: busy") && !strings.Contains(v.Reason, ": recalled: busy") {
 		t.Errorf("its verdict is %+v", v)
+	}
+}
+
+// What a person does about the device that failed does not make the release a
+// better one: the others wait until its content changes.
+func TestHaltOutlivesWhatIsDoneAboutTheDevice(t *testing.T) {
+	const own = "  release: none\n  desired: {files: {/etc/own: {content: \"own\\n\"}}}\n"
+	for name, change := range map[string]string{"pinned": "  pin: v1.0.0\n", "a spec of its own": own} {
+		t.Run(name, func(t *testing.T) {
+			w, d, victim := settled(t, 4)
+			victim.bad["v1.1.0"] = true
+			w.until(d, "a failure", func() bool { return w.code(victim.id) == "Failed" })
+			w.push(name, map[string]string{"devices/berlin/" + victim.id + ".yaml": deviceYAML(victim.id, change)})
+			victim.bad = map[string]bool{}
+			for range 15 {
+				for _, m := range w.round(d).Assigned {
+					if m.Device != victim.id {
+						t.Fatalf("%s is assigned, though the release that failed is the same\n%s", m, w.describe())
+					}
+				}
+			}
+			if got := w.codes()["Halted"]; got != 3 {
+				t.Fatalf("%d others are halted\n%s", got, w.describe())
+			}
+			a := lastAttempt(w.status().Devices[victim.id].Status)
+			if change == own && (a.Release != planner.ReleaseNone || a.Outcome != schema.OutcomeOK) {
+				t.Fatalf("the attempt at its own spec is %+v\n%s", a, w.describe())
+			}
+		})
 	}
 }

@@ -153,6 +153,19 @@ func limit(v *schema.IntOrPercent) planner.Limit {
 	return planner.Limit{Count: v.Value, Set: true}
 }
 
+// ownSpec says whether a device has a spec of its own, and no release's.
+func ownSpec(m *schema.Member) bool {
+	return m.Device != nil && m.Device.Spec.Release == schema.ReleaseNone
+}
+
+// releaseOf is what an attempt of a device says of releases.
+func releaseOf(fleet *schema.Fleet, m *schema.Member) string {
+	if ownSpec(m) {
+		return planner.ReleaseNone
+	}
+	return fleet.ReleaseDigest(m.Line, m.Version)
+}
+
 // holdOf is why a device is held in git; "" = it is not.
 func (s *Scene) holdOf(m *schema.Member) string {
 	if m.Device != nil && m.Device.Spec.Hold != nil {
@@ -167,7 +180,7 @@ func (s *Scene) holdOf(m *schema.Member) string {
 func (s *Scene) device(m *schema.Member, offlineAfter time.Duration) planner.Device {
 	d := planner.Device{
 		ID: m.ID, Policy: m.Policy, Target: planner.Target{Version: m.Version}, Rollout: m.Rollout,
-		NoTarget: m.NoTarget, Pinned: m.Pinned,
+		NoTarget: m.NoTarget, Pinned: m.Pinned, OwnSpec: ownSpec(m),
 	}
 	if m.Rendered != nil {
 		d.Target.Digest = m.Rendered.Digest
