@@ -25,6 +25,7 @@ type fakeDevice struct {
 	clock   func() time.Time
 	id      string
 	install string
+	boot    string
 	bad     map[string]bool // versions that fail
 	refuses map[string]bool // versions that are refused before anything changes
 	busy    bool
@@ -188,7 +189,7 @@ func (d *fakeDevice) report(r schema.Report) {
 	d.seen = d.generation
 	r.TypeMeta = schema.TypeMeta{APIVersion: schema.APIVersion, Kind: schema.KindReport}
 	r.Metadata.Name = d.id
-	r.InstallID, r.Sequence = d.install, d.seq
+	r.InstallID, r.Sequence, r.BootID = d.install, d.seq, d.boot
 	r.AgentVersion, r.ProtocolVersion = "v0.1.0", 1
 	r.Capabilities = []string{"files", "hooks"}
 	r.HeartbeatInterval = schema.Duration(10 * time.Minute)

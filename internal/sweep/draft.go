@@ -332,7 +332,9 @@ func (d *draft) observe(online bool, since time.Time, now time.Time) {
 	case old == nil && d.facts.Problem == "":
 		return // it has never said anything
 	}
-	next.Problem = d.facts.Problem
+	if next.Problem = d.facts.Problem; d.facts.Duplicate {
+		next.Problem = "" // it would come and go with the turns
+	}
 	next.Online, next.OfflineSince = online, nil
 	if !online && next.InstallID != "" && !since.IsZero() {
 		next.OfflineSince = &since

@@ -52,6 +52,44 @@ func (rec *Record) knew(install string) bool {
 	return slices.ContainsFunc(rec.Status.Attempts, func(a schema.Attempt) bool { return a.InstallID == install })
 }
 
+// isClone says whether a report is of a second machine that has a copy of the
+// first one's disk, and so the same installation id. The id of a boot is made
+// up at each start and never comes back: one that says something new after
+// another one had spoken runs beside it. So does one that nobody knows and
+// whose sequence does not go on: a machine that was started again uses no
+// number twice. What is old of a boot that is known proves nothing, it may have
+// been read late.
+func (s *seenState) isClone(r *schema.Report) bool {
+	if r.BootID == "" || s.Boot == "" || r.BootID == s.Boot {
+		return false
+	}
+	if i := s.bootIndex(r.BootID); i >= 0 {
+		return r.Sequence > s.Boots[i].Sequence
+	}
+	return r.Sequence <= s.Sequence
+}
+
+func (s *seenState) bootIndex(id string) int {
+	return slices.IndexFunc(s.Boots, func(b seenBoot) bool { return b.ID == id })
+}
+
+// booted notes the boot that a newer report is of.
+func (s *seenState) booted(id string) {
+	if id == "" || id == s.Boot {
+		return
+	}
+	if i := s.bootIndex(id); i >= 0 {
+		s.Boots = slices.Delete(s.Boots, i, i+1)
+	}
+	if s.Boot != "" {
+		s.Boots = append(s.Boots, seenBoot{ID: s.Boot, Sequence: s.Sequence})
+	}
+	if over := len(s.Boots) - keptBoots; over > 0 {
+		s.Boots = s.Boots[over:]
+	}
+	s.Boot = id
+}
+
 // keepsTurn says whether what was observed of two installations stays as it
 // is written: it would change with every report.
 func (d *draft) keepsTurn(now time.Time) bool {

@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -135,6 +136,84 @@ func TestOneNewInstallationIsNoDuplicate(t *testing.T) {
 		w.round(w.daemon())
 		if w.code(dev.id) == "Duplicate" {
 			t.Fatal(w.describe())
+		}
+	}
+}
+
+// Two machines with copies of one disk have one installation id; they are told
+// apart by their boots, in few commits, and in the end the one that is left is
+// itself again.
+func TestClonedDiskIsFound(t *testing.T) {
+	for name, ahead := range map[string]int64{"both count on": 0, "an old copy": 40} {
+		t.Run(name, func(t *testing.T) {
+			w, pair := twins(t, 2)
+			w.state = t.TempDir()
+			pair[0].boot = "boot-a"
+			step := func(dev *fakeDevice) {
+				turn(dev)
+				w.others()
+				w.pass(time.Minute)
+				w.sweep(w.daemon())
+			}
+			for range 12 {
+				step(pair[0])
+			}
+			if got := w.code("gw-01"); got != "Current" {
+				t.Fatalf("one machine is %s\n%s", got, w.describe())
+			}
+			clone := *pair[0]
+			clone.boot = "boot-b"
+			clone.acted = map[int64]bool{}
+			pair[0].seq += ahead
+			pair[1] = &clone
+			for i := range 4 {
+				step(pair[i%2])
+			}
+			if got := w.code("gw-01"); got != "Duplicate" {
+				t.Fatalf("two machines are %s\n%s", got, w.describe())
+			}
+			before := w.commits()
+			for i := range 120 {
+				step(pair[i%2])
+				if got := w.code("gw-01"); got != "Duplicate" {
+					t.Fatalf("turn %d: %s\n%s", i, got, w.describe())
+				}
+			}
+			if n := w.commits() - before; n > 8 {
+				t.Fatalf("%d commits in two hours: %q", n, w.subjects(n))
+			}
+			single := pair[0]
+			single.boot = "boot-c"
+			for range 80 {
+				step(single)
+			}
+			if got := w.code("gw-01"); got != "Current" {
+				t.Fatalf("the one that is left is %s\n%s", got, w.describe())
+			}
+		})
+	}
+}
+
+// A machine that is started again and again is one machine, also where a
+// report is read late.
+func TestRestartsAreNoDuplicate(t *testing.T) {
+	w, _ := done(t, 2)
+	dev := w.devices["gw-01"]
+	ref := schema.DefaultReportRefs + dev.id
+	for i := range 12 {
+		late := w.repo.file(ref, reportFile)
+		dev.boot = fmt.Sprintf("boot-%d", i)
+		dev.heartbeat()
+		w.pass(time.Minute)
+		w.sweep(w.daemon())
+		newest := w.repo.file(ref, reportFile)
+		for _, text := range [][]byte{late, newest} { // a replica that lags
+			w.repo.force(ref, map[string][]byte{reportFile: text})
+			w.pass(time.Minute)
+			w.sweep(w.daemon())
+			if got := w.code(dev.id); got != "Current" {
+				t.Fatalf("restart %d: %s\n%s", i, got, w.describe())
+			}
 		}
 	}
 }

@@ -134,7 +134,7 @@ func (p *pass) noteSeen(id string, r *schema.Report) string {
 	s := d.state.seen[id]
 	observed := p.observed(id)
 	if s == nil {
-		s = &seenState{Install: r.InstallID, Sequence: r.Sequence, At: p.now}
+		s = &seenState{Install: r.InstallID, Sequence: r.Sequence, At: p.now, Boot: r.BootID}
 		if !d.firstRead && r.ReportedAt.Before(p.now) {
 			// This report may have been there long before this daemon was:
 			// the device's own word is all there is.
@@ -149,10 +149,14 @@ func (p *pass) noteSeen(id string, r *schema.Report) string {
 		return ""
 	}
 	if s.Install == r.InstallID {
+		if s.isClone(r) {
+			s.Duplicate = p.now
+		}
 		if r.Sequence < s.Sequence {
 			return fmt.Sprintf("sequence %d is below %d, which was seen before", r.Sequence, s.Sequence)
 		}
 		if r.Sequence > s.Sequence {
+			s.booted(r.BootID)
 			s.Sequence, s.At = r.Sequence, p.now
 		}
 		return ""
@@ -165,6 +169,7 @@ func (p *pass) noteSeen(id string, r *schema.Report) string {
 		s.Installs = s.Installs[over:]
 	}
 	s.Install, s.Sequence, s.At = r.InstallID, r.Sequence, p.now
+	s.Boot, s.Boots = r.BootID, nil
 	return ""
 }
 

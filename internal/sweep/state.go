@@ -22,6 +22,9 @@ const (
 	// again when they come back; a device that is set up anew more often has
 	// had all of them long ago.
 	keptInstalls = 4
+
+	// keptBoots is the same for the times that a machine was started.
+	keptBoots = 4
 )
 
 // state is what a daemon keeps on its own disk: what it saw and when. None of
@@ -62,7 +65,16 @@ type seenState struct {
 	Sequence  int64     `json:"sequence"`
 	At        time.Time `json:"at"` // when this sequence was first seen, by our clock
 	Installs  []string  `json:"installs,omitempty"`
-	Duplicate time.Time `json:"duplicate,omitzero"` // when an earlier installation last came back
+	Duplicate time.Time `json:"duplicate,omitzero"` // when two machines were last seen under this name
+
+	Boot  string     `json:"boot,omitempty"`  // of the newest report
+	Boots []seenBoot `json:"boots,omitempty"` // earlier ones of this installation
+}
+
+// seenBoot is one run of a machine, and the last that was heard of it.
+type seenBoot struct {
+	ID       string `json:"id"`
+	Sequence int64  `json:"sequence"`
 }
 
 func openState(dir string, now time.Time, log *slog.Logger) (*state, error) {
