@@ -171,7 +171,11 @@ func (pl *plan) findCurrent() {
 			// What it reported before that does not undo it, nor does a look
 			// into the middle of its work.
 			later := d.LastSeen.IsZero() || d.LastSeen.After(last.EndedAt)
-			d.current = d.current && later && !d.atWork()
+			if d.current = d.current && !d.atWork(); d.current && !later && !d.LastSeen.Before(pl.Now) {
+				// It is heard at any time that is asked about, and so later.
+				pl.reached(last.EndedAt.Add(1))
+			}
+			d.current = d.current && later
 		}
 	}
 }
