@@ -134,8 +134,8 @@ func New(cfg Config) (*Daemon, error) {
 	setDefault(&cfg.StatusBranch, schema.DefaultStatusBranch)
 	setDefault(&cfg.DeviceRefs, schema.DefaultDeviceRefs)
 	setDefault(&cfg.ReportRefs, schema.DefaultReportRefs)
-	if cfg.Branch != "" && cfg.Branch == cfg.StatusBranch {
-		return nil, fmt.Errorf("sweep: branch and status branch are both %q; they must differ", cfg.Branch)
+	if err := cfg.checkPlaces(cfg.Branch); err != nil {
+		return nil, fmt.Errorf("sweep: %w", err)
 	}
 	if cfg.Interval <= 0 {
 		cfg.Interval = DefaultInterval

@@ -61,6 +61,9 @@ func (p *pass) findBranch(ctx context.Context, ask bool) error {
 		if head != d.branch && d.branch != "" {
 			d.log.InfoContext(ctx, "the default branch changed", keyOld, d.branch, keyBranch, head)
 		}
+		if err := d.cfg.checkPlaces(head); err != nil {
+			return fmt.Errorf("follow the default branch %s: %w (--branch names another one)", oneLine(head), err)
+		}
 		d.branch = head
 	}
 	p.branch = d.branch

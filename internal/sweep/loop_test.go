@@ -238,4 +238,48 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 	if _, err := New(Config{Remote: &memRemote{memRepo: newMemRepo()}, Branch: "x", StatusBranch: "x"}); err == nil {
 		t.Error("one branch was accepted for both sides")
 	}
+	for _, c := range []Config{
+		{DeviceRefs: "refs/heads/"},
+		{DeviceRefs: "refs/heads/gitopsd/"},
+		{ReportRefs: "refs/heads/gitopsd/"},
+		{ReportRefs: "refs/heads/"},
+		{DeviceRefs: "refs/heads/gitopsd/status/"},
+		{DeviceRefs: "refs/x/", ReportRefs: "refs/x/"},
+		{DeviceRefs: "refs/x/", ReportRefs: "refs/x/y/"},
+		{DeviceRefs: "refs/x/y/", ReportRefs: "refs/x/"},
+		{DeviceRefs: "refs/x/gw"},
+		{DeviceRefs: "x/"},
+		{DeviceRefs: "refs/"},
+		{Branch: "fleet", DeviceRefs: "refs/heads/fleet/"},
+		{Branch: "fleet/main", DeviceRefs: "refs/heads/fleet/"},
+		{Branch: "fleet", StatusBranch: "fleet/status"},
+		{Branch: "fleet/status/x", StatusBranch: "fleet/status"},
+	} {
+		c.Remote = &memRemote{memRepo: newMemRepo()}
+		if _, err := New(c); err == nil || !strings.Contains(err.Error(), "refs") && !strings.Contains(err.Error(), "branch") {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	for _, c := range []Config{
+		{},
+		{Branch: "main", DeviceRefs: "refs/heads/devices/", ReportRefs: "refs/heads/reports/"},
+		{Branch: "fleet", StatusBranch: "fleet-status", DeviceRefs: "refs/heads/fleet-devices/"},
+		{ReportRefs: "refs/heads/", Reports: &memRemote{memRepo: newMemRepo()}},
+	} {
+		c.Remote = &memRemote{memRepo: newMemRepo()}
+		if _, err := New(c); err != nil {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
+func TestDefaultBranchAmongTheDeliveries(t *testing.T) {
+	w := newWorld(t, 1)
+	d := w.daemon(func(c *Config) { c.DeviceRefs = "refs/heads/ma/" })
+	w.sweep(d)
+	w.repo.head = "ma/gw-01"
+	d = w.daemon(func(c *Config) { c.DeviceRefs = "refs/heads/ma/" })
+	if _, err := d.Once(t.Context()); err == nil || !strings.Contains(err.Error(), "--branch") {
+		t.Errorf("a default branch among the deliveries gives %v", err)
+	}
 }
