@@ -2,6 +2,7 @@ package sweep_test
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gitopsd/gitopsd/internal/gitserver"
 	"github.com/gitopsd/gitopsd/internal/sweep"
 	"github.com/gitopsd/gitopsd/repo"
 	"github.com/gitopsd/gitopsd/schema"
@@ -20,6 +22,8 @@ import (
 type brokenRepo struct {
 	t     *testing.T
 	dir   string
+	url   string // "" = dir
+	store string // copy of what is read by URL
 	state string
 	now   time.Time
 }
@@ -103,7 +107,7 @@ func (r *brokenRepo) report(sequence int64) {
 func (r *brokenRepo) sweep(accept sweep.Accept) sweep.Pass {
 	r.t.Helper()
 	r.now = r.now.Add(time.Minute)
-	remote, err := repo.Open(repo.Config{URL: r.dir})
+	remote, err := repo.Open(repo.Config{URL: cmp.Or(r.url, r.dir), Store: r.store})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -155,6 +159,24 @@ func TestRewrittenHistoryWhoseOldCommitIsGone(t *testing.T) {
 	r.git("", "gc", "--quiet", "--prune=now")
 	r.stops("HistoryRewritten", head)
 	r.works(sweep.Accept{Rewrite: head[:10]})
+}
+
+// The same by URL, where the daemon's copy is gone and the server gives only
+// what a ref reaches.
+func TestRewrittenHistoryByURL(t *testing.T) {
+	r := newBrokenRepo(t)
+	r.url = gitserver.New(t, filepath.Dir(r.dir)).URL + "/fleet.git"
+	r.git("", "config", "http.receivepack", "true")
+	r.store = t.TempDir()
+	r.sweep(sweep.Accept{})
+	head := r.commit("", "rewritten")
+	r.state, r.store = t.TempDir(), t.TempDir()
+	r.stops("HistoryRewritten", head)
+	r.report(2)
+	if p := r.sweep(sweep.Accept{}); len(p.Stops) != 1 {
+		t.Fatalf("stops are %+v", p.Stops)
+	}
+	r.works(sweep.Accept{Rewrite: head})
 }
 
 // swept edits the commit that fleet.yaml says was swept.
