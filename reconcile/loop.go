@@ -132,21 +132,27 @@ func (a *Agent) pass(ctx context.Context, poll bool) (Result, error) {
 	return polled, nil
 }
 
-// endLost ends an attempt that had begun and whose spec is not known any more:
-// it can be neither finished nor tried again, and must not look as if it had
-// never begun.
+// endLost ends an attempt that had begun and whose spec is not known any more.
+// If it was about to be recorded as done, it is; otherwise it can be neither
+// finished nor tried again. In no case may it look as if it had never begun.
 func (a *Agent) endLost() error {
-	w := a.store.attempts.Work
-	if a.store.desired != nil || !w.Begun || w.Attempt <= a.store.attempts.highest() || w.Attempt == a.store.current.Attempt {
+	st := a.store
+	w := st.attempts.Work
+	if st.desired != nil || !w.Begun || w.Attempt <= st.attempts.highest() {
 		return nil
 	}
-	att := a.store.attempts.clone()
-	att.end(ended{
+	att := st.attempts.clone()
+	e := ended{
 		Attempt: w.Attempt, Outcome: schema.OutcomeFailed, Begun: true, Stage: string(StageReconcile),
 		Reason: "the record of what was being applied was lost", Failures: w.Failures, At: a.now(),
-	})
-	a.log.Warn("attempt ended as failed", "attempt", w.Attempt, "because", "the record of what was being applied was lost")
-	return a.store.saveAttempts(att)
+	}
+	if w.Attempt == st.current.Attempt {
+		e = ended{Attempt: w.Attempt, Version: st.current.Version, Digest: st.current.Digest, Outcome: schema.OutcomeOK, Begun: true, At: a.now()}
+		att.Direction, att.Incomplete, att.Work, att.Dropped = steady, "", work{}, 0
+	}
+	att.end(e)
+	a.log.Warn("an attempt ended whose record was lost", "attempt", e.Attempt, "outcome", e.Outcome)
+	return st.saveAttempts(att)
 }
 
 // resume goes on with what an earlier start, or an earlier pass that could

@@ -51,3 +51,32 @@ func TestLostDesiredOfABegunAttemptIsAFailure(t *testing.T) {
 		})
 	}
 }
+
+// What was done is done, also when power goes between the record of the spec
+// and the record of the attempt, and the spec that was desired is lost then.
+func TestLostDesiredOfADoneAttemptIsASuccess(t *testing.T) {
+	d := onV1(t)
+	d.assign(2, "v1.1.0", v2(nil))
+	done, dead := false, false
+	d.cfg.Step = func(op, path string) error {
+		if op == "rename" && path == currentFile {
+			done = true
+		}
+		if dead = dead || done && op == "create"; dead {
+			return errDead
+		}
+		return nil
+	}
+	d.control.dead = func() bool { return dead }
+	d.once()
+	if !dead {
+		t.Fatal("the device was not killed between the two records")
+	}
+	d.cfg.Step, d.control.dead = nil, nil
+	d.write(desiredFile, "{")
+	d.once()
+	r := d.control.last()
+	if r.Attempt != 2 || r.Outcome != schema.OutcomeOK || r.Current.Version != "v1.1.0" || r.Phase != schema.PhaseUpdated {
+		t.Errorf("report: attempt %d %s at %s, outcome %q; want attempt 2 ok at v1.1.0", r.Attempt, r.Phase, r.Current.Version, r.Outcome)
+	}
+}
