@@ -80,7 +80,7 @@ func cause(err error) string {
 	}
 	inner := err
 	for e := err; e != nil; e = errors.Unwrap(e) {
-		if _, ok := e.(interface{ Kind() string }); ok { //nolint:errorlint // each error of the chain is looked at
+		if _, ok := e.(interface{ Kind() string }); ok {
 			if inner = e; errors.Unwrap(e) != nil {
 				inner = errors.Unwrap(e) // without the operation and the place
 			}
