@@ -7,7 +7,7 @@ type op int
 
 const (
 	opSwitch     op = iota // another program goes on
-	opCrash                // a program is killed where it is
+	opCrash                // a program is killed where it is, or a device's some steps on
 	opStop                 // a program is asked to end
 	opCutBefore            // the next exchange of a program fails
 	opCutAfter             // the same, after it had its effect
@@ -64,6 +64,10 @@ func (w *world) apply(s step) {
 		w.switchTo(any)
 		w.logf("-- %s goes on", w.actors[any].name)
 	case opCrash:
+		if in := arg / len(w.actors); in%2 == 1 && any < len(w.devices) {
+			a.fuse = in
+			return
+		}
 		w.logf("-- %s is killed", a.name)
 		w.crash(any)
 	case opStop:

@@ -28,7 +28,7 @@ const (
 	// fewer of them and says so.
 	processTime = 4 * time.Minute
 	// Lengths of the two halves of one run.
-	stormTime = 1200 * time.Millisecond
+	stormTime = 1000 * time.Millisecond
 	calmTime  = 60 * time.Second
 )
 
@@ -123,7 +123,7 @@ func (f *field) policy() []byte {
 	text := string(f.w.policyYAML())
 	for old, now := range map[string]string{
 		"pickupTimeout: " + schema.Duration(pickupTimeout).String(): "pickupTimeout: 1s",
-		"updateTimeout: " + schema.Duration(updateTimeout).String(): "updateTimeout: 600ms",
+		"updateTimeout: " + schema.Duration(updateTimeout).String(): "updateTimeout: 400ms",
 		"backoff: {base: 1m, factor: 1}":                            "backoff: {base: 200ms, factor: 1}",
 	} {
 		if !strings.Contains(text, old) {
@@ -182,7 +182,7 @@ func (f *field) process(name string, rng *rand.Rand, calm bool, args ...string) 
 	ended := make(chan error, 1)
 	go func() { ended <- c.Wait() }()
 	if !calm {
-		moment := time.Duration(rng.IntN(90)) * time.Millisecond
+		moment := time.Duration(rng.IntN(200)) * time.Millisecond
 		still := time.Duration(rng.IntN(1500)) * time.Millisecond
 		switch rng.IntN(6) {
 		case 0:

@@ -103,8 +103,13 @@ func (m *realMachine) step(op, path string) error {
 	if !ours || op != "chmod" && op != "write" && op != "create" {
 		m.w.logf("%s: %s %s …", m.dev.id, op, path)
 	}
-	if err := m.w.point(m.dev.actor); err != nil {
+	if err := m.w.tick(m.dev.actor); err != nil {
 		return err
+	}
+	if op == "rename" && (!ours || path == realState+"/attempts.json") {
+		if err := m.w.point(m.dev.actor); err != nil {
+			return err
+		}
 	}
 	if op == "syncdir" && path == realState {
 		m.observe() // a record has just been put in its place

@@ -65,7 +65,7 @@ func play(dir string, s schedule, trace *strings.Builder) string {
 func (w *world) rest() {
 	w.logf("== from here on everything runs fairly")
 	for _, a := range w.actors {
-		a.asleep, a.fault = false, noFault
+		a.asleep, a.fault, a.fuse = false, noFault, 0
 	}
 	for i, dev := range w.devices {
 		dev.busy, dev.held, dev.offline = false, false, false
@@ -231,16 +231,16 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// FuzzSchedules goes on where the seeds end.
+// FuzzSchedules goes on where the seeds end. What it varies is a seed and not
+// the schedule itself: a fuzzer that makes inputs shorter while it looks at
+// coverage would do little else, and a schedule that fails is made shorter
+// here.
 func FuzzSchedules(f *testing.F) {
-	for seed := range uint64(20) {
-		f.Add(fromSeed(seed, false).bytes())
+	dir := memoryDir(f)
+	for seed := range uint64(4) {
+		f.Add(seed, seed%2 == 0)
 	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		s := fromBytes(data)
-		if len(s.steps) > 2*maxSteps {
-			t.Skip("longer than anybody can read")
-		}
-		expectGood(t, memoryDir(t), "fuzz", s)
+	f.Fuzz(func(t *testing.T, seed uint64, real bool) {
+		expectGood(t, dir, fmt.Sprintf("seed %d", seed), fromSeed(seed, real))
 	})
 }

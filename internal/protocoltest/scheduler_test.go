@@ -25,6 +25,7 @@ type actor struct {
 	stopped bool // its context was cancelled
 	cancel  context.CancelFunc
 	fault   fault // of the next exchange
+	fuse    int   // small steps until it dies; 0 = it does not
 }
 
 type fault int
@@ -53,7 +54,7 @@ const endless = 1 << 30
 // maxPoints bounds one run: a schedule that needs more does not come to rest.
 const maxPoints = 200_000
 
-// errFull is a disk that refuses.
+// errStuck ends everything that a run has still under way.
 var errStuck = errors.New("this run has had too many steps")
 
 // point is where another actor may go on. It is called by the actor that has
@@ -73,6 +74,27 @@ func (s *scheduler) point(a *actor) error {
 	s.back <- struct{}{}
 	<-a.resume
 	if a.dying {
+		return errDead
+	}
+	return nil
+}
+
+// tick is a step that nobody but the actor's own death can come before:
+// others see nothing of it, so they need not be let in. That keeps schedules
+// what they are when a program does its bookkeeping in more or fewer steps.
+func (s *scheduler) tick(a *actor) error {
+	if a.dying {
+		return errDead
+	}
+	if s.points++; s.failed() || s.points > maxPoints {
+		return errStuck
+	}
+	if a.fuse == 0 {
+		return nil
+	}
+	if a.fuse--; a.fuse == 0 {
+		s.log("-- %s is killed here", a.name)
+		a.dying = true
 		return errDead
 	}
 	return nil
@@ -101,7 +123,7 @@ func (s *scheduler) run(a *actor) {
 	if !a.running {
 		s.budget-- // a pass without a point counts, too
 		if a.dying || a.stopped {
-			a.dying, a.stopped = false, false
+			a.dying, a.stopped, a.fuse = false, false, 0
 			a.drop()
 		}
 	}

@@ -284,6 +284,9 @@ func (w *world) client(a *actor, repo *memremote.Repo, cut func() bool) *memremo
 // point is a scheduling point in the middle of a program on this device.
 func (d *device) point(what string) error {
 	d.w.logf("%s: %s …", d.id, what)
+	if err := d.w.tick(d.actor); err != nil {
+		return err
+	}
 	return d.w.point(d.actor)
 }
 
