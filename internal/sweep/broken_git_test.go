@@ -28,6 +28,13 @@ type brokenRepo struct {
 	now   time.Time
 }
 
+// byURL serves the repository over HTTP, with a copy of its own.
+func (r *brokenRepo) byURL() {
+	r.url = gitserver.New(r.t, filepath.Dir(r.dir)).URL + "/fleet.git"
+	r.git("", "config", "http.receivepack", "true")
+	r.store = r.t.TempDir()
+}
+
 func newBrokenRepo(t *testing.T) *brokenRepo {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("git is not installed")
@@ -165,9 +172,7 @@ func TestRewrittenHistoryWhoseOldCommitIsGone(t *testing.T) {
 // what a ref reaches.
 func TestRewrittenHistoryByURL(t *testing.T) {
 	r := newBrokenRepo(t)
-	r.url = gitserver.New(t, filepath.Dir(r.dir)).URL + "/fleet.git"
-	r.git("", "config", "http.receivepack", "true")
-	r.store = t.TempDir()
+	r.byURL()
 	r.sweep(sweep.Accept{})
 	head := r.commit("", "rewritten")
 	r.state, r.store = t.TempDir(), t.TempDir()
@@ -257,6 +262,9 @@ func TestHeadWhoseTreeIsBroken(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newBrokenRepo(t)
+			if !strings.Contains(name, "missing") { // a server gives out nothing of a history that it lacks a part of
+				r.byURL()
+			}
 			r.sweep(sweep.Accept{})
 			id := r.git("tree "+tree(r)+"\nparent "+r.git("", "rev-parse", "refs/heads/main")+
 				"\nauthor op <op@example.com> 1 +0000\ncommitter op <op@example.com> 1 +0000\n\nbroken\n", "hash-object", "-t", "commit", "-w", "--stdin", "--literally")
@@ -291,18 +299,23 @@ func TestStatusBranchThatIsNone(t *testing.T) {
 			r.git("", "update-ref", statusRef, r.commitTree(tree, statusRef, "by hand"))
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			r := newBrokenRepo(t)
-			r.sweep(sweep.Accept{})
-			head := r.git("", "rev-parse", "refs/heads/main")
-			brk(r)
-			before := r.git("", "rev-parse", statusRef)
-			r.stops("StatusUnreadable", "")
-			if r.git("", "rev-parse", statusRef) != before {
-				t.Fatal("it was written to")
-			}
-			r.works(sweep.Accept{StatusLoss: head})
-		})
+		for _, byURL := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/byURL=%v", name, byURL), func(t *testing.T) {
+				r := newBrokenRepo(t)
+				if byURL {
+					r.byURL()
+				}
+				r.sweep(sweep.Accept{})
+				head := r.git("", "rev-parse", "refs/heads/main")
+				brk(r)
+				before := r.git("", "rev-parse", statusRef)
+				r.stops("StatusUnreadable", "")
+				if r.git("", "rev-parse", statusRef) != before {
+					t.Fatal("it was written to")
+				}
+				r.works(sweep.Accept{StatusLoss: head})
+			})
+		}
 	}
 }
 
@@ -311,5 +324,29 @@ func (r *brokenRepo) point(ref, id string) {
 	r.t.Helper()
 	if err := os.WriteFile(filepath.Join(r.dir, ref), []byte(id+"\n"), 0o644); err != nil {
 		r.t.Fatal(err)
+	}
+}
+
+// A report ref that names no commit is told as what it is, by device.
+func TestReportRefThatNamesNoCommit(t *testing.T) {
+	for name, id := range map[string]func(r *brokenRepo) string{
+		"a blob":         func(r *brokenRepo) string { return r.blob("x\n") },
+		"nothing at all": func(*brokenRepo) string { return strings.Repeat("1", 40) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newBrokenRepo(t)
+			r.sweep(sweep.Accept{})
+			r.point(schema.DefaultReportRefs+"gw-1", id(r))
+			r.works(sweep.Accept{})
+			text := r.git("", "show", statusRef+":devices/gw-1.yaml")
+			if !strings.Contains(text, "its ref names no commit") {
+				t.Fatalf("the status says\n%s", text)
+			}
+			r.report(2)
+			r.works(sweep.Accept{})
+			if text := r.git("", "show", statusRef+":devices/gw-1.yaml"); strings.Contains(text, "names no commit") {
+				t.Fatalf("the status still says\n%s", text)
+			}
+		})
 	}
 }

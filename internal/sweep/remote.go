@@ -31,7 +31,8 @@ type Remote interface {
 	Blob(ctx context.Context, hash string, limit int64) ([]byte, error)
 	// Tips reads the trees of small parentless commits (reports, deliveries),
 	// fetching all of them in one exchange: ref → commit in, ref → path →
-	// content out. A tip over limit bytes in total is left out.
+	// content out. A tip over limit bytes in total is left out; one that cannot
+	// be read (gone, damaged, no commit) has a nil map.
 	Tips(ctx context.Context, refs map[string]string, limit int64) (map[string]map[string][]byte, error)
 	// PutBlob keeps a blob for a commit to come and gives its hash.
 	PutBlob(ctx context.Context, data []byte) (string, error)

@@ -109,7 +109,10 @@ func (p *pass) takeReport(ctx context.Context, id, tip string, files map[string]
 
 func readReport(id string, files map[string][]byte, found bool) (*schema.Report, string) {
 	if !found {
-		return nil, fmt.Sprintf("the report cannot be read: it is larger than %d bytes, or its ref names no whole commit", maxReport)
+		return nil, fmt.Sprintf("the report is larger than %d bytes", maxReport)
+	}
+	if files == nil {
+		return nil, "the report cannot be read: its ref names no commit, or one that is damaged or lacks a part"
 	}
 	data, ok := files[reportFile]
 	if !ok {
