@@ -21,7 +21,7 @@ const holderOf = "REPO_TEST_LOCK"
 func TestLockHolder(t *testing.T) {
 	place, ok := os.LookupEnv(holderOf)
 	if !ok {
-		t.Skip("only as the child of another test")
+		return // by itself it is nothing
 	}
 	bare, what, _ := strings.Cut(place, " ")
 	ref, commit, _ := strings.Cut(what, " ")
