@@ -64,6 +64,9 @@ func (d *Device) read(ctx context.Context, ref, have string, limit int64) (oid, 
 			return id, nil, err
 		}
 		files, err := tipFiles(ctx, d.object, id, limit)
+		// What was inflated on the way, and the indexes of the packs, are of
+		// no use for the next delivery: a device stays small.
+		d.objs.reopen()
 		return id, files, err
 	}
 	id := zero
