@@ -13,6 +13,8 @@ GOLANGCI_LINT         := $(TOOLS)/golangci-lint-$(GOLANGCI_LINT_VERSION)
 TESTFLAGS     ?=
 # How long one fuzz target runs.
 FUZZTIME      ?= 20s
+# How long the soak goes on, in minutes.
+SOAK_MINUTES  ?= 20
 # Which benchmarks run, and for how long each.
 BENCH         ?= .
 BENCHTIME     ?= 1x
@@ -72,6 +74,10 @@ demo: build ## watch a fleet roll out, stop a bad release, and finish with the f
 .PHONY: test-system
 test-system: ## run the tests that need root or minutes
 	$(GO) test -tags system -run '^TestSystem' $(TESTFLAGS) ./...
+
+.PHONY: soak
+soak: ## run 50 agents and two daemons through trouble for SOAK_MINUTES (20), show what grew
+	SOAK_MINUTES=$(SOAK_MINUTES) $(GO) test -tags system -run '^TestSoak$$' -count=1 -timeout 0 -v $(TESTFLAGS) ./internal/systemtest
 
 .PHONY: check
 check: build lint test test-system ## what continuous integration runs, the demo aside

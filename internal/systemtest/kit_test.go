@@ -5,6 +5,7 @@ package systemtest
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -106,7 +107,7 @@ func newBench(t testing.TB) *bench {
 			t.Fatal(err)
 		}
 	}
-	t.Cleanup(b.endAll)
+	t.Cleanup(b.finish)
 	return b
 }
 
@@ -231,24 +232,32 @@ func (p *process) tail(lines int) string {
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
 
+// endAll ends what still runs.
 func (b *bench) endAll() {
-	b.mu.Lock()
-	procs := make([]*process, 0, len(b.procs))
-	for _, p := range b.procs {
-		procs = append(procs, p)
-	}
-	b.mu.Unlock()
 	var all sync.WaitGroup
-	for _, p := range procs {
-		wanted := p.running()
+	for _, p := range b.list() {
+		if !p.running() {
+			continue // by now its id may be another's
+		}
 		all.Go(func() {
-			_ = syscall.Kill(p.cmd.Process.Pid, syscall.SIGCONT)
-			if err := p.end(); wanted && err != nil && p.cmd.Path == b.exe {
+			_ = p.cmd.Process.Signal(syscall.SIGCONT)
+			if err := p.end(); err != nil && p.cmd.Path == b.exe {
 				b.Errorf("%s did not end cleanly: %v", p.name, err)
 			}
 		})
 	}
 	all.Wait()
+}
+
+func (b *bench) list() []*process {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Collect(maps.Values(b.procs))
+}
+
+// finish ends processes first, then takes away what they worked on.
+func (b *bench) finish() {
+	b.endAll()
 	slices.Reverse(b.mounts)
 	for _, dir := range b.mounts {
 		// Lazily: whatever still has a file there must not keep the folder.
@@ -257,7 +266,7 @@ func (b *bench) endAll() {
 		}
 	}
 	if b.Failed() {
-		for _, p := range procs {
+		for _, p := range b.list() {
 			b.Logf("--- the end of %s.log\n%s", p.name, p.tail(40))
 		}
 	}
