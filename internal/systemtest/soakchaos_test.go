@@ -5,7 +5,6 @@ package systemtest
 import (
 	"context"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/gitopsd/gitopsd/internal/gitserver"
