@@ -95,6 +95,7 @@ func onlyVersion(t testing.TB, root, version string) {
 // TestSystemAgentDisk: a device without room stays on what it runs, says so
 // though it has none, and goes on by itself, without a commit, when it has.
 func TestSystemAgentDisk(t *testing.T) {
+	t.Parallel()
 	needRoot(t, "mount a file system")
 	cases := []struct {
 		name    string
@@ -183,6 +184,7 @@ func TestSystemAgentDisk(t *testing.T) {
 // TestSystemAgentDiskFullForEver: where room never comes, the retries of the
 // release end, and the device is wholly on its old spec.
 func TestSystemAgentDiskFullForEver(t *testing.T) {
+	t.Parallel()
 	needRoot(t, "mount a file system")
 	b := newBench(t)
 	f := patientFleet(b, b.dir, 100<<10)
@@ -221,6 +223,7 @@ func TestSystemAgentDiskFullForEver(t *testing.T) {
 // TestSystemDaemonStateDisk: a daemon whose state folder is full changes
 // nothing it should not, and goes on by itself.
 func TestSystemDaemonStateDisk(t *testing.T) {
+	t.Parallel()
 	needRoot(t, "mount a file system")
 	for _, over := range []string{"local", "http"} {
 		for _, kind := range []string{"space", "inodes"} {
@@ -303,6 +306,7 @@ func TestSystemDaemonStateDisk(t *testing.T) {
 // TestSystemRepositoryDisk: the repository itself is on a full disk. Nobody
 // leaves anything half done in it, and all go on by themselves.
 func TestSystemRepositoryDisk(t *testing.T) {
+	t.Parallel()
 	needRoot(t, "mount a file system")
 	for _, kind := range []string{"no space", "no inodes", "read-only"} {
 		t.Run(kind, func(t *testing.T) {

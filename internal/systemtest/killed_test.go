@@ -131,6 +131,7 @@ func (h *history) started(policy, version string) []string {
 // around it, leaves a repository that is whole and goes on from it. Other
 // git's litter of the same kind lies around, too.
 func TestSystemDaemonKilled(t *testing.T) {
+	t.Parallel()
 	for _, over := range []string{"local", "http"} {
 		t.Run(over, func(t *testing.T) { daemonKilled(t, over == "http") })
 	}

@@ -77,6 +77,7 @@ func give(t testing.TB, path string, uid, gid int, mode os.FileMode) {
 // TestSystemOwners: what belongs to others, setuid bits and folders included,
 // is as it was after a rollback, and after a release that wants it no more.
 func TestSystemOwners(t *testing.T) {
+	t.Parallel()
 	needRoot(t, "give files to others")
 	b := newBench(t)
 	f := newFleet(b, b.dir)
@@ -202,6 +203,7 @@ confirm: off
 // TestSystemOwnersUnknown: an owner that the device does not have is refused
 // before anything changes.
 func TestSystemOwnersUnknown(t *testing.T) {
+	t.Parallel()
 	needRoot(t, "give files to others")
 	b := newBench(t)
 	f := newFleet(b, b.dir)

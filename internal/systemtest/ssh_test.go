@@ -27,6 +27,7 @@ const (
 // TestSystemSSHRepository: clone, poll and push through sshd and git-shell,
 // as the daemon and as a device, with and without the newer protocol.
 func TestSystemSSHRepository(t *testing.T) {
+	t.Parallel()
 	for _, v2 := range []bool{true, false} {
 		t.Run(fmt.Sprintf("newer protocol %t", v2), func(t *testing.T) {
 			ctx := context.Background()
@@ -156,6 +157,7 @@ func wantKind(t testing.TB, what string, err error, kind string) {
 
 // TestSystemSSHFleet: the program itself, daemon and agents over ssh.
 func TestSystemSSHFleet(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	f := newFleet(b, b.dir)
 	f.policy("edge", "v1.0.0", 1, 0)
@@ -212,6 +214,7 @@ func wantFile(t testing.TB, path, want string) {
 // TestSystemSSHHostKeys: what is known of the server decides, whatever else
 // the server has.
 func TestSystemSSHHostKeys(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	b := newBench(t)
 	f := newFleet(b, b.dir)

@@ -26,6 +26,7 @@ func runTool(t testing.TB, b *bench, program string, args ...string) string {
 // TestSystemSSHKeys: keys of each kind, refused ones, and ones with a
 // passphrase.
 func TestSystemSSHKeys(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	b := newBench(t)
 	f := newFleet(b, b.dir)
