@@ -90,7 +90,9 @@ func (w *world) rest() {
 		}
 		if round > 0 {
 			if why = w.ghost.atRest(); why == "" {
-				w.quiet()
+				if w.lookQuiet {
+					w.quiet()
+				}
 				return
 			}
 		}

@@ -26,7 +26,7 @@ const stepBytes = 3
 // have fewer events.
 const (
 	minSteps = 6
-	maxSteps = 28
+	maxSteps = 26
 )
 
 // fromSeed makes a schedule. Real says that its devices run the real agent.

@@ -61,6 +61,7 @@ type world struct {
 	target                   string // as it stands on main
 	last                     string // target, in the end
 	paused, heldInTheEnd     bool
+	lookQuiet                bool   // whether a fleet at rest is left alone is looked at, too
 	holds                    []bool // in git
 	deliveryRefs, reportRefs string
 }
@@ -82,7 +83,7 @@ func newWorld(dir string, s schedule, trace *strings.Builder) *world {
 		maxInFlight: 1 + int(b[1]>>4)%2, failLimit: int(b[2]) % 2,
 		maxAttempts: 1 + int(b[2]>>1)%2, retries: int(b[2]>>2) % 2,
 		settle: b[3]&1 != 0, atomic: b[3]&2 != 0, onDisk: b[3]&0x68 == 8, reverse: b[3]&16 != 0,
-		uncertain: kind(b[4] % 4), target: versions[b[5]%2], last: versions[2*(b[6]%2)], heldInTheEnd: b[6]&4 != 0,
+		uncertain: kind(b[4] % 4), target: versions[b[5]%2], last: versions[2*(b[6]%2)], heldInTheEnd: b[6]&4 != 0, lookQuiet: b[7]%4 == 0,
 		deliveryRefs: schema.DefaultDeviceRefs, reportRefs: schema.DefaultReportRefs,
 	}
 	w.scheduler = &scheduler{back: make(chan struct{}), log: w.logf}
