@@ -168,7 +168,7 @@ func (s *show) fixed(ctx context.Context) error {
 	if err := s.bump(ctx, fix, fixInFlight); err != nil {
 		return err
 	}
-	s.screen.say("%s is merged, %d at a time, and %s is among the first to get it. On %s the call has ended.", fix, fixInFlight, victim, busyDevice)
+	s.screen.say("%s is merged, %d at a time, for %s as for the others. On %s the call has ended.", fix, fixInFlight, victim, busyDevice)
 	if err := s.device(busyDevice).setBusy(""); err != nil {
 		return err
 	}
