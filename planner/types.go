@@ -14,8 +14,63 @@ type Input struct {
 	// NoTimeouts keeps silence and elapsed time from deciding anything: the
 	// clock cannot be trusted.
 	NoTimeouts bool
+	Fleet      Fleet
 	Policies   []Policy
 	Devices    []Device
+}
+
+// Fleet is what holds over all policies; the zero Fleet limits nothing.
+type Fleet struct {
+	Paused             string   `json:"paused,omitempty"` // reason; "" = not paused
+	MaxInFlight        int      `json:"max_in_flight,omitempty"`
+	MaxInFlightPercent int      `json:"max_in_flight_percent,omitempty"` // both 0 = no limit
+	Budgets            []Budget `json:"budgets,omitempty"`
+	Freezes            []Freeze `json:"freezes,omitempty"`
+}
+
+// Pilot is a trial before everything else: until Count devices of a rollout
+// are done and have soaked, no more than Count are on their way or soaking.
+type Pilot struct {
+	Count int           `json:"count,omitempty"` // 0 = no pilot
+	Soak  time.Duration `json:"soak,omitempty"`
+}
+
+// Wave is one step of a rollout. A device is in the wave that [Device.Wave]
+// names; those without one form a last wave, which is never written down.
+type Wave struct {
+	Name string `json:"name"`
+	// SuccessThreshold is the percentage of the devices that can be counted
+	// which must be done before the next wave opens; 0 = 100.
+	SuccessThreshold int           `json:"success_threshold,omitempty"`
+	MinSuccess       int           `json:"min_success,omitempty"` // 0 = 1
+	Soak             time.Duration `json:"soak,omitempty"`
+	// Optional lets the next wave open where this one has nobody to wait for.
+	Optional bool `json:"optional,omitempty"`
+}
+
+// Budget limits how many devices of a group may be unavailable at one time.
+// The devices that have equal values for all labels of GroupBy are a group;
+// a label that a device lacks is a value like any other.
+type Budget struct {
+	GroupBy        []string `json:"group_by"`
+	MaxUnavailable Limit    `json:"max_unavailable"`
+}
+
+// Window is a time in which upgrades may start: on each of Days, from Start of
+// the local day in Zone, for Duration that really passes.
+type Window struct {
+	Days     []time.Weekday `json:"days"`
+	Start    time.Duration  `json:"start"` // on the wall clock, from midnight; below 24h
+	Duration time.Duration  `json:"duration"`
+	Zone     *time.Location `json:"-"` // nil = UTC
+}
+
+// Freeze is a time in which nobody starts, whatever the windows say: from From
+// until before To.
+type Freeze struct {
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
+	Note string    `json:"note,omitempty"`
 }
 
 // Limit is a count of devices or a percentage of N; the zero Limit means the
@@ -58,7 +113,15 @@ type Policy struct {
 	Release      string        `json:"release,omitempty"`
 	OfflineAfter time.Duration `json:"offline_after,omitempty"`
 	AbsentAfter  time.Duration `json:"absent_after,omitempty"`
+	OfflineGrace time.Duration `json:"offline_grace,omitempty"` // from becoming offline; 0 = the default
 	MinProtocol  int           `json:"min_protocol,omitempty"`
+
+	Pilot       Pilot         `json:"pilot,omitzero"`
+	Waves       []Wave        `json:"waves,omitempty"`
+	Budgets     []Budget      `json:"budgets,omitempty"`
+	Windows     []Window      `json:"windows,omitempty"` // none = always open
+	Freezes     []Freeze      `json:"freezes,omitempty"`
+	MinInterval time.Duration `json:"min_interval,omitempty"` // between two upgrades
 }
 
 // Target is what one device should be: it keys the device's attempts.
@@ -78,15 +141,20 @@ type Device struct {
 	AdminHeld       bool   `json:"admin_held,omitempty"` // cordoned, drained or held by an operator
 	Upgrading       bool   `json:"upgrading,omitempty"`  // already asked, has not come back; true alone forces "in flight"
 
-	Policy       string    `json:"policy,omitempty"` // name of the policy that selects it; "" = Excluded
-	Target       Target    `json:"target,omitzero"`  // what it should be
-	Rollout      string    `json:"rollout,omitempty"`
-	NoTarget     string    `json:"no_target,omitempty"` // why there is nothing to go to
-	Pinned       bool      `json:"pinned,omitempty"`
-	OwnSpec      bool      `json:"own_spec,omitempty"` // its spec is its own part alone, none of a release
-	Missing      []string  `json:"missing,omitempty"`  // capabilities that the spec needs and the agent lacks
-	Duplicate    bool      `json:"duplicate,omitempty"`
-	ForgetBefore time.Time `json:"forget_before,omitzero"`
+	Policy   string `json:"policy,omitempty"` // name of the policy that selects it; "" = Excluded
+	Target   Target `json:"target,omitzero"`  // what it should be
+	Rollout  string `json:"rollout,omitempty"`
+	NoTarget string `json:"no_target,omitempty"` // why there is nothing to go to
+	Pinned   bool   `json:"pinned,omitempty"`
+	OwnSpec  bool   `json:"own_spec,omitempty"` // its spec is its own part alone, none of a release
+	// Wave is the name of the first wave of its policy that selects it; "" =
+	// none does.
+	Wave string `json:"wave,omitempty"`
+	// Labels are what budgets group by.
+	Labels       map[string]string `json:"labels,omitempty"`
+	Missing      []string          `json:"missing,omitempty"` // capabilities that the spec needs and the agent lacks
+	Duplicate    bool              `json:"duplicate,omitempty"`
+	ForgetBefore time.Time         `json:"forget_before,omitzero"`
 	// Removed marks a device that is gone from the repository, or left over
 	// from another policy: it gets no verdict, but its open attempt holds a
 	// slot and its failures count.
