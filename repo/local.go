@@ -13,6 +13,7 @@ import (
 // localDir is a repository on this machine.
 type localDir struct {
 	dir    string // where refs and objects are
+	own    string // where HEAD is: dir, or that of a linked work tree
 	bare   bool
 	shared bool // core.sharedRepository: what is written is for the group too
 }
@@ -31,6 +32,7 @@ func openLocal(path string) (localDir, error) {
 		return localDir{}, fail(kindNotFound, "%s is no folder", path)
 	}
 	dir := path
+	own := dir
 	if !looksLikeRepo(dir) {
 		dir = filepath.Join(path, ".git")
 		if fi, err := os.Stat(dir); err == nil && fi.Mode().IsRegular() {
@@ -38,13 +40,14 @@ func openLocal(path string) (localDir, error) {
 				return localDir{}, err
 			}
 		}
+		own = dir
 		dir = commonDir(dir)
 		if !looksLikeRepo(dir) {
 			return localDir{}, fail(kindNotFound, "%s is no git repository", path).
 				hint("`git init --bare` makes one")
 		}
 	}
-	return checkConfig(localDir{dir: dir, bare: true})
+	return checkConfig(localDir{dir: dir, own: own, bare: true})
 }
 
 func looksLikeRepo(dir string) bool {
