@@ -2,6 +2,7 @@ package schema
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"sort"
 )
@@ -13,13 +14,44 @@ var (
 	camelHump   = regexp.MustCompile(`([a-z0-9])([A-Z])`)
 )
 
+// SecretLike says whether what stands under a name looks like a secret: the
+// name says so and the value could be one, or the value has the form of a known
+// kind of token or key.
+func SecretLike(name, value string) bool {
+	snake := camelHump.ReplaceAllString(name, "${1}_${2}")
+	return secretValue.MatchString(value) || secretName.MatchString(snake) && !harmless.MatchString(value)
+}
+
+// SecretVars are the values of a device's variables that look like secrets,
+// sorted: what was rendered for it may hold them under any name, or none.
+func (f *Fleet) SecretVars(id string) []string {
+	m := f.Member(id)
+	if m == nil {
+		return nil
+	}
+	vars := map[string]string{}
+	if s := f.states[m]; s != nil && s.group != nil {
+		maps.Copy(vars, s.group.vars)
+	}
+	if m.Device != nil {
+		maps.Copy(vars, m.Device.Spec.Vars)
+	}
+	var secrets []string
+	for name, value := range vars {
+		if SecretLike(name, value) {
+			secrets = append(secrets, value)
+		}
+	}
+	sort.Strings(secrets)
+	return secrets
+}
+
 // secretFindings warn of vars that look like a secret. They name the variable
 // and never its value.
 func secretFindings(vars map[string]string) []finding {
 	var found []finding
 	for name, value := range vars {
-		snake := camelHump.ReplaceAllString(name, "${1}_${2}")
-		if secretValue.MatchString(value) || secretName.MatchString(snake) && !harmless.MatchString(value) {
+		if SecretLike(name, value) {
 			found = append(found, finding{pointer: "/spec/vars/" + escapePointer(name), rule: ruleSecret, warning: true,
 				msg:  fmt.Sprintf("the variable %s looks like a secret; whoever can read the repository can read it", quote(name)),
 				hint: "keep secrets on the device and name the file that holds them"})
