@@ -25,6 +25,7 @@ type content struct {
 	release *Release
 	overlay *Overlay
 	device  *Device
+	fleet   *FleetDocument
 }
 
 func newContent(kind Kind, data []byte) *content {
@@ -45,6 +46,9 @@ func newContent(kind Kind, data []byte) *content {
 	case KindOverlay:
 		c.overlay = &Overlay{}
 		dst = c.overlay
+	case KindFleet:
+		c.fleet = &FleetDocument{}
+		dst = c.fleet
 	default:
 		c.device = &Device{}
 		dst = c.device

@@ -19,7 +19,7 @@ func Decode(file string, data []byte, v any) []Problem {
 	if target.Kind() != reflect.Pointer || target.IsNil() || target.Elem().Kind() != reflect.Struct {
 		panic(fmt.Sprintf("schema.Decode: a pointer to a kind is wanted, not %T", v))
 	}
-	kind := Kind(target.Elem().Type().Name())
+	kind := kindOf(target.Elem().Type())
 	doc, problems := readDocument(data)
 	if doc != nil {
 		fresh := reflect.New(target.Elem().Type())

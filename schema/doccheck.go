@@ -22,6 +22,8 @@ func documentChecks(doc *document, dst reflect.Value) []Problem {
 	switch v := dst.Addr().Interface().(type) {
 	case *Policy:
 		found = policyFindings(v)
+	case *FleetDocument:
+		found = fleetFindings(v)
 	case *Release:
 		found = writtenFindings(v.Spec, "/spec")
 	case *Overlay:
@@ -79,6 +81,10 @@ func policyFindings(p *Policy) []finding {
 				msg: fmt.Sprintf("%s is no version", quote(v)), hint: versionHint})
 		}
 	}
+	found = append(found, waveFindings(s.Waves, "/spec/waves")...)
+	found = append(found, budgetFindings(s.Budgets, "/spec/budgets")...)
+	found = append(found, windowFindings(s.Windows, "/spec/windows")...)
+	found = append(found, freezeFindings(s.Freezes, "/spec/freezes")...)
 	return append(found, limitFindings(s)...)
 }
 
@@ -96,6 +102,9 @@ func limitFindings(s *PolicySpec) []finding {
 	}
 	if b := s.Backoff; b != nil && b.Base != nil && b.Cap != nil && *b.Cap < *b.Base {
 		warn("backoff/cap", fmt.Sprintf("the cap %s is below the base %s", b.Cap, b.Base), "")
+	}
+	if s.OfflineGrace != nil && s.AbsentAfter != nil && *s.AbsentAfter <= *s.OfflineGrace {
+		warn("offlineGrace", fmt.Sprintf("devices would be absent after %s, before the grace of %s is over", s.AbsentAfter, s.OfflineGrace), "")
 	}
 	if s.OfflineAfter != nil && s.AbsentAfter != nil && *s.AbsentAfter < *s.OfflineAfter {
 		warn("absentAfter", fmt.Sprintf("devices would be absent after %s, before they are offline after %s", s.AbsentAfter, s.OfflineAfter), "")

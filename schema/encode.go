@@ -50,7 +50,7 @@ func readable(t reflect.Type, root *yaml.Node, size int) error {
 	for t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if t == nil || t.Kind() != reflect.Struct || compiledKinds[Kind(t.Name())] == nil {
+	if t == nil || t.Kind() != reflect.Struct || compiledKinds[kindOf(t)] == nil {
 		return nil // no document
 	}
 	if size > maxDocument {
@@ -60,7 +60,7 @@ func readable(t reflect.Type, root *yaml.Node, size int) error {
 	r.doc.value = r.convert(root, nil, 0)
 	problems := r.problems
 	if len(problems) == 0 {
-		problems = decodeDocument(r.doc, Kind(t.Name()), reflect.New(t).Elem())
+		problems = decodeDocument(r.doc, kindOf(t), reflect.New(t).Elem())
 	}
 	for i := range problems {
 		if p := &problems[i]; p.Severity == SeverityError {

@@ -3,6 +3,7 @@ package schema
 import (
 	"sort"
 	"sync"
+	"time"
 )
 
 // Fleet is one revision, as far as it could be read.
@@ -16,12 +17,17 @@ type Fleet struct {
 	// Devices are those whose file could be read, sorted by path; a hold is
 	// known of a device whose file has other problems.
 	Devices []*Member
+	// Document is fleet.yaml, what holds over all policies; nil = there is
+	// none, or it is no readable YAML. Like a policy it holds what could be
+	// made out where it has problems.
+	Document *FleetDocument
 
 	index    sync.Once
 	byID     map[string]*Member
 	byPolicy map[string]*Policy
 	states   map[*Member]*deviceState
 	releases map[releaseKey]string
+	zones    map[string]*time.Location
 }
 
 // ReleaseDigest identifies the content of a release with its payloads,
@@ -71,6 +77,7 @@ type Member struct {
 	Path     string // devices/berlin/gw-berlin-01.yaml
 	Device   *Device
 	Policy   string // that selects it; "" = none
+	Wave     string // of its policy; "" = the rest
 	Line     string // release line
 	Version  string // the version it should be on: the pin, or the policy's target, or the own build; "" = there is none
 	NoTarget string // why there is no target to go to; "" = there is one
@@ -78,6 +85,9 @@ type Member struct {
 	Rollout  string    // rollout digest, "sha256:<hex>"; "" where NoTarget is set
 	Rendered *Rendered // nil where NoTarget is set or the fleet is invalid for it
 }
+
+// Labels are what selectors and budgets go by.
+func (m *Member) Labels() map[string]string { return m.Device.Metadata.Labels }
 
 // Rendered is a desired spec as it would be assigned.
 type Rendered struct {

@@ -8,8 +8,9 @@ import (
 
 // policyUse is what a policy is in charge of.
 type policyUse struct {
-	count    int // devices
-	releases int // of them, those that need a release
+	count    int   // devices
+	releases int   // of them, those that need a release
+	crew     *crew // nil where nothing of the policy is compared with them
 }
 
 // checkPolicies looks at what policies select, and at where they point.
@@ -17,6 +18,9 @@ func (p *pass) checkPolicies() {
 	uses := map[*file]*policyUse{}
 	for _, f := range p.policies {
 		uses[f] = &policyUse{}
+		if f.content.policy != nil && needsCrew(&f.content.policy.Spec) {
+			uses[f].crew = &crew{}
+		}
 	}
 	type pair struct{ first, second *file }
 	overlaps := map[pair]*spreadFinding{}
@@ -25,6 +29,9 @@ func (p *pass) checkPolicies() {
 		for i, pol := range s.policies {
 			u := uses[pol]
 			u.count++
+			if u.crew != nil && i == 0 {
+				u.crew.add(s.member)
+			}
 			if s.member.Device.Spec.Release != ReleaseNone {
 				u.releases++
 			}
@@ -58,8 +65,28 @@ func (p *pass) checkPolicies() {
 			p.checkTarget(f, uses[f])
 			p.checkRollback(f)
 			p.checkLimits(f, uses[f].count)
+			if c := uses[f].crew; c != nil && uses[f].count > 0 && !unsure {
+				p.checkWaves(f, c)
+				p.checkGroups(f, f.content.policy.Spec.Budgets, c.all)
+			}
 		}
 	}
+	if !unsure {
+		p.checkFleetDocument()
+	}
+}
+
+// checkFleetDocument compares what holds over all policies with all devices.
+func (p *pass) checkFleetDocument() {
+	f := p.fleetFile
+	if f == nil || f.broken || len(f.content.fleet.Spec.Budgets) == 0 {
+		return
+	}
+	devices := make([]*Member, 0, len(p.devices))
+	for _, d := range p.devices {
+		devices = append(devices, p.states[d.path].member)
+	}
+	p.checkGroups(f, f.content.fleet.Spec.Budgets, devices)
 }
 
 func (p *pass) checkTarget(f *file, use *policyUse) {

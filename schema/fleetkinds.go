@@ -8,14 +8,17 @@ const APIVersion = "gitopsd.dev/v1alpha1"
 // Kind names a kind of document.
 type Kind string
 
-// The kinds. The first four are written by people in the fleet repository,
-// the next four by the daemon on the status branch, Report by the agent; the
-// last two configure the two long-running commands.
+// The kinds. The first five are written by people in the fleet repository,
+// Brake by people on a branch of its own, the next four by the daemon on the
+// status branch, Report by the agent; the last two configure the two
+// long-running commands.
 const (
 	KindPolicy       Kind = "Policy"
 	KindRelease      Kind = "Release"
 	KindOverlay      Kind = "Overlay"
 	KindDevice       Kind = "Device"
+	KindFleet        Kind = "Fleet" // its Go type is [FleetDocument]
+	KindBrake        Kind = "Brake"
 	KindDeviceStatus Kind = "DeviceStatus"
 	KindAssignment   Kind = "Assignment"
 	KindFailureMarks Kind = "FailureMarks"
@@ -70,7 +73,14 @@ type PolicySpec struct {
 	ForgetFailuresBefore *time.Time    `json:"forgetFailuresBefore,omitempty"`
 	OfflineAfter         *Duration     `json:"offlineAfter,omitempty"`
 	AbsentAfter          *Duration     `json:"absentAfter,omitempty"`
+	OfflineGrace         *Duration     `json:"offlineGrace,omitempty"`
 	MinProtocol          int           `json:"minProtocol,omitempty"`
+	Pilot                *Pilot        `json:"pilot,omitempty"`
+	Waves                []Wave        `json:"waves,omitempty"`
+	Budgets              []Budget      `json:"budgets,omitempty"`
+	Windows              []Window      `json:"windows,omitempty"`
+	Freezes              []Freeze      `json:"freezes,omitempty"`
+	MinInterval          *Duration     `json:"minInterval,omitempty"`
 }
 
 // Backoff is base × factor^(n−1), at most cap, before the n-th repetition.

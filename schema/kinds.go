@@ -21,7 +21,7 @@ var schemaFiles embed.FS
 
 // Kinds lists every kind, in the order of the documentation.
 func Kinds() []Kind {
-	return []Kind{KindPolicy, KindRelease, KindOverlay, KindDevice, KindDeviceStatus, KindAssignment,
+	return []Kind{KindPolicy, KindRelease, KindOverlay, KindDevice, KindFleet, KindBrake, KindDeviceStatus, KindAssignment,
 		KindFailureMarks, KindFleetStatus, KindReport, KindServeConfig, KindAgentConfig}
 }
 

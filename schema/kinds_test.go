@@ -14,7 +14,7 @@ import (
 // newKind gives a pointer to a zero document of a kind.
 func newKind(t testing.TB, k Kind) any {
 	t.Helper()
-	types := map[Kind]any{KindPolicy: &Policy{}, KindRelease: &Release{}, KindOverlay: &Overlay{}, KindDevice: &Device{},
+	types := map[Kind]any{KindPolicy: &Policy{}, KindRelease: &Release{}, KindOverlay: &Overlay{}, KindDevice: &Device{}, KindFleet: &FleetDocument{}, KindBrake: &Brake{},
 		KindDeviceStatus: &DeviceStatus{}, KindAssignment: &Assignment{}, KindFailureMarks: &FailureMarks{},
 		KindFleetStatus: &FleetStatus{}, KindReport: &Report{}, KindServeConfig: &ServeConfig{}, KindAgentConfig: &AgentConfig{}}
 	v, ok := types[k]
@@ -219,8 +219,8 @@ func TestFieldExamplesAreValid(t *testing.T) {
 }
 
 func TestJSONSchemaUnknownKind(t *testing.T) {
-	if _, err := JSONSchema("Fleet"); err == nil || !strings.Contains(err.Error(), "Policy") {
-		t.Errorf("JSONSchema(Fleet) = %v, want an error that lists the kinds", err)
+	if _, err := JSONSchema("Flock"); err == nil || !strings.Contains(err.Error(), "Policy") {
+		t.Errorf("JSONSchema(Flock) = %v, want an error that lists the kinds", err)
 	}
 }
 

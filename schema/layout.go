@@ -16,6 +16,8 @@ const (
 	dirOverlays = "overlays"
 	dirDevices  = "devices"
 	dirPayloads = "files" // also the name of payload folders beside documents
+	fleetName   = "fleet"
+	brakeName   = "brake"
 	extension   = ".yaml"
 	releaseFile = "release.yaml"
 )
@@ -34,10 +36,7 @@ type placed struct {
 func place(p string) placed {
 	top, rest, below := strings.Cut(p, "/")
 	if !below {
-		if top == "fleet.yaml" {
-			return placed{rule: ruleMisplaced, msg: "a document for the whole fleet is not supported", hint: "remove it, so that nobody relies on it"}
-		}
-		return placed{}
+		return placeRoot(top)
 	}
 	if msg := hostilePath(p); msg != "" && isFleetFolder(top) {
 		return placed{rule: rulePath, msg: msg, hint: "rename it"}
@@ -56,6 +55,22 @@ func place(p string) placed {
 	}
 	if near := nearest(top, []string{dirPolicies, dirReleases, dirOverlays, dirDevices}); near != "" && isDocumentName(path.Base(p)) {
 		return placed{rule: ruleMisplaced, msg: fmt.Sprintf("nothing is read from the folder %s", quote(top)), hint: fmt.Sprintf("did you mean %s/?", near)}
+	}
+	return placed{}
+}
+
+// placeRoot knows the one document at the root, and what could be taken for it.
+func placeRoot(base string) placed {
+	if !isDocumentName(base) {
+		return placed{}
+	}
+	switch name := strings.ToLower(strings.TrimSuffix(base, path.Ext(base))); {
+	case base == fleetName+extension:
+		return placed{kind: KindFleet, name: fleetName}
+	case name == fleetName:
+		return placed{rule: ruleExtension, msg: "the document for the whole fleet is read from fleet.yaml", hint: "rename it to \"fleet.yaml\""}
+	case name == brakeName:
+		return placed{rule: ruleMisplaced, msg: "the brake is not read from this branch, so it would have no effect", hint: "push it as brake.yaml to the branch gitopsd/brake"}
 	}
 	return placed{}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sort"
 	"strings"
+	"time"
 )
 
 // Loader turns revisions into fleets and remembers by content id what it has
@@ -22,8 +23,9 @@ type Loader struct {
 	// templateBytes is the size of those texts.
 	templateBytes int
 	groups        map[string]*group
-	states        map[string]*deviceState // by path
-	shared        [sha256.Size]byte       // over all that is not a device's own
+	states        map[string]*deviceState   // by path
+	shared        [sha256.Size]byte         // over all that is not a device's own
+	zones         map[string]*time.Location // by name, of the windows
 }
 
 // contentKey: the same bytes say different things as different kinds.
@@ -63,6 +65,7 @@ func (l *Loader) Load(src Source) (*Fleet, error) {
 	p.warnings()
 	fleet := p.fleet()
 	fleet.releases = p.releaseDigests()
+	fleet.zones = p.loadZones()
 	l.contents, l.files, l.payloads, l.groups, l.states, l.shared =
 		p.contents, p.files, p.payloads, p.groups, p.states, p.shared
 	if l.templateBytes > maxTemplatesKept {
@@ -89,11 +92,12 @@ type pass struct {
 	states   map[string]*deviceState
 	shared   [sha256.Size]byte
 
-	policies []*file // sorted by path, and so by name
-	overlays []*file
-	devices  []*file
-	releases []*file
-	lines    map[string]map[string]*file // releases by line and version
+	policies  []*file // sorted by path, and so by name
+	overlays  []*file
+	devices   []*file
+	releases  []*file
+	fleetFile *file                       // fleet.yaml; nil = none
+	lines     map[string]map[string]*file // releases by line and version
 
 	unusable  map[*file]bool   // documents that name a source that is not there
 	keys      map[*file]string // of documents, with the ids of their sources
@@ -210,6 +214,8 @@ func (p *pass) keep(f *file) {
 		p.overlays = append(p.overlays, f)
 	case KindDevice:
 		p.devices = append(p.devices, f)
+	case KindFleet:
+		p.fleetFile = f
 	case KindRelease:
 		p.releases = append(p.releases, f)
 		line := p.lines[f.place.line]
@@ -299,6 +305,9 @@ func (p *pass) fleet() *Fleet {
 		}
 	}
 	sort.Slice(f.Policies, func(i, j int) bool { return f.Policies[i].Metadata.Name < f.Policies[j].Metadata.Name })
+	if p.fleetFile != nil {
+		f.Document = p.fleetFile.content.fleet
+	}
 	for _, file := range p.devices {
 		if s := p.states[file.path]; s != nil {
 			f.Devices = append(f.Devices, s.member)

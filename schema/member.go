@@ -176,6 +176,7 @@ func (p *pass) aim(s *deviceState) *file {
 	pol := s.policies[0].policy()
 	m.Policy = pol.Metadata.Name
 	m.Line = releaseLine(pol)
+	m.Wave = pol.Spec.Wave(m.Labels())
 	switch {
 	case s.file.broken:
 		m.NoTarget = "its file has problems"

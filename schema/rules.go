@@ -107,4 +107,12 @@ const (
 	ruleBigPayload        = "large-source"
 	ruleBigFleet          = "large-fleet"
 	ruleSpecSize          = "spec-too-large"
+	ruleZone              = "unknown-time-zone"
+	ruleFreezeOrder       = "freeze-never-holds"
+	ruleWaveName          = "duplicate-wave"
+	ruleWaveNobody        = "wave-without-device"
+	ruleWaveShadowed      = "wave-unreachable"
+	ruleWaveShort         = "wave-never-done"
+	ruleCanary            = "canary-without-model"
+	ruleGroupLabel        = "budget-without-label"
 )

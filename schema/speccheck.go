@@ -91,7 +91,7 @@ func typedFindings(spec map[string]any, at string) []finding {
 	return found
 }
 
-func sortedKeys(m map[string]any) []string {
+func sortedKeys[V any](m map[string]V) []string {
 	keys := make([]string, 0, len(m))
 	for k := range m {
 		keys = append(keys, k)

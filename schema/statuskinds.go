@@ -148,6 +148,7 @@ type Because struct {
 	Subject string `json:"subject,omitempty"`
 	Author  string `json:"author,omitempty"`
 	Policy  string `json:"policy,omitempty"`
+	Wave    string `json:"wave,omitempty"` // that the device was in; "" = the rest
 }
 
 // FailureMarks is a view for people, made from the attempts: who failed a
@@ -213,6 +214,39 @@ type RolloutStatus struct {
 	Next      []string   `json:"next"` // the first few that are queued, in order
 	Failed    []string   `json:"failed"`
 	Limit     string     `json:"limit,omitempty"` // what binds now: Queued, FleetGuard …
+	// Pilot and Waves are where the policy has them; the rest is the last
+	// wave, and has no name.
+	Pilot *PilotStatus `json:"pilot,omitempty"`
+	Waves []WaveStatus `json:"waves,omitempty"`
+	// The policy's windows and freezes as moments that stay the same until
+	// they have come: OpensAt where it is shut, ShutsAt where it is open and
+	// will not be for ever.
+	OpensAt     *time.Time `json:"opensAt,omitempty"`
+	ShutsAt     *time.Time `json:"shutsAt,omitempty"`
+	FrozenUntil *time.Time `json:"frozenUntil,omitempty"`
+}
+
+// PilotStatus is the progress of a rollout's trial.
+type PilotStatus struct {
+	Count int  `json:"count"` // devices wanted
+	Done  int  `json:"done"`  // that have ended well and soaked
+	Over  bool `json:"over"`
+	// SoakedAt is when enough of those that are done will have soaked.
+	SoakedAt *time.Time `json:"soakedAt,omitempty"`
+}
+
+// WaveStatus is the progress of one wave of a rollout.
+type WaveStatus struct {
+	Name      string `json:"name"` // "" = the rest
+	Open      bool   `json:"open"`
+	Satisfied bool   `json:"satisfied"` // the next wave need not wait for it
+	Members   int    `json:"members"`
+	Done      int    `json:"done"`   // on the target
+	Moving    int    `json:"moving"` // in flight
+	Failed    int    `json:"failed"` // count as failed or refused
+	Needed    int    `json:"needed"` // successes that satisfy it
+	// SoakedAt is when enough members will have soaked.
+	SoakedAt *time.Time `json:"soakedAt,omitempty"`
 }
 
 // InFlight is one device that holds a slot.

@@ -64,6 +64,10 @@ func writtenBy(k schema.Kind) string {
 		return "you, in the fleet repository: overlays/**/NAME.yaml"
 	case schema.KindDevice:
 		return "you, in the fleet repository: devices/**/ID.yaml"
+	case schema.KindFleet:
+		return "you, in the fleet repository: fleet.yaml"
+	case schema.KindBrake:
+		return "you, on the branch gitopsd/brake: brake.yaml"
 	case schema.KindServeConfig:
 		return "you, on the daemon's host: " + defaultServeConfig
 	case schema.KindAgentConfig:

@@ -1,0 +1,196 @@
+package schema
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Brake is what a person stops at once and without a review. It can only hold
+// back: nothing in it starts anything. Read it with [ReadBrake], which is as
+// forgiving as that allows.
+type Brake struct {
+	TypeMeta
+	All      *BrakeReason           `json:"all,omitempty"`      // everything is paused
+	Policies map[string]BrakeReason `json:"policies,omitempty"` // paused, by name
+	Devices  map[string]BrakeReason `json:"devices,omitempty"`  // held, by id
+}
+
+// BrakeReason says why something is stopped. A document has it as a mapping or
+// as the plain text, for whoever types it in a hurry.
+type BrakeReason struct {
+	Reason string `json:"reason,omitempty"`
+}
+
+// UnmarshalJSON reads a mapping, or the reason alone.
+func (r *BrakeReason) UnmarshalJSON(b []byte) error {
+	if strings.HasPrefix(string(b), `"`) {
+		return json.Unmarshal(b, &r.Reason)
+	}
+	type plain BrakeReason
+	return json.Unmarshal(b, (*plain)(r))
+}
+
+// Empty says whether the brake holds nothing back.
+func (b *Brake) Empty() bool {
+	return b.All == nil && len(b.Policies) == 0 && len(b.Devices) == 0
+}
+
+// noReason stands for a reason that was left out.
+const noReason = "no reason given"
+
+// BrakeReading is what a brake.yaml says.
+type BrakeReading struct {
+	// Brake holds all that could be made out, every reason filled in. Where
+	// something could not, it stops everything: see Unreadable.
+	Brake Brake
+	// Unreadable says why the document does not tell what its writer wanted
+	// to stop; "" = it does.
+	Unreadable string
+	// Problems are what a stricter reader would refuse.
+	Problems []Problem
+}
+
+// ReadBrake reads a brake.yaml. What parses applies, however it is written: a
+// reason may be a mapping, a text or missing, names may be a list, apiVersion
+// and kind may be left out. Whatever is not understood stops everything,
+// because somebody wanted to stop something: Brake.All is then set. An entry
+// that says false, as in "all: false", stops nothing.
+func ReadBrake(file string, data []byte) BrakeReading {
+	doc, problems := readDocument(data)
+	if doc == nil {
+		return unreadableBrake(file, Brake{}, problems, problems[0])
+	}
+	strict := Brake{}
+	problems = Decode(file, data, &strict)
+	r := brakeReader{doc: doc}
+	tree, ok := doc.value.(map[string]any)
+	if !ok {
+		r.refuse("", fmt.Sprintf("a mapping is wanted, not %s", typeName(doc.value)))
+	}
+	r.brake.APIVersion, r.brake.Kind = APIVersion, KindBrake
+	for _, key := range sortedKeys(tree) {
+		r.entry(key, tree[key])
+	}
+	if r.unknown != nil {
+		return unreadableBrake(file, r.brake, problems, *r.unknown)
+	}
+	return BrakeReading{Brake: r.brake, Problems: inFile(file, problems)}
+}
+
+// unreadableBrake stops everything, beside what could be made out.
+func unreadableBrake(file string, b Brake, problems []Problem, why Problem) BrakeReading {
+	at := file
+	if why.Line > 0 {
+		at = fmt.Sprintf("%s:%d", file, why.Line)
+	}
+	text := fmt.Sprintf("%s: %s", at, why.Message)
+	hint := "correct the file; to stop nothing, delete it"
+	b.APIVersion, b.Kind = APIVersion, KindBrake
+	reason := "the brake cannot be read, so everything is stopped (" + text + ")"
+	if b.All != nil {
+		reason = b.All.Reason
+	}
+	b.All = &BrakeReason{Reason: reason}
+	if len(problems) == 0 {
+		problems = []Problem{why}
+	}
+	for i := range problems {
+		if problems[i].Hint == "" {
+			problems[i].Hint = hint
+		}
+	}
+	return BrakeReading{Brake: b, Unreadable: text, Problems: inFile(file, problems)}
+}
+
+// brakeReader makes out what it can.
+type brakeReader struct {
+	doc     *document
+	brake   Brake
+	unknown *Problem // the first thing that was not understood
+}
+
+func (r *brakeReader) refuse(pointer, msg string) {
+	if r.unknown == nil {
+		p := r.doc.keyProblem(pointer, ruleForm, msg, "")
+		r.unknown = &p
+	}
+}
+
+func (r *brakeReader) entry(key string, v any) {
+	at := "/" + escapePointer(key)
+	switch key {
+	case "apiVersion":
+		if v != nil && v != APIVersion {
+			r.refuse(at, fmt.Sprintf("apiVersion %s is wanted, not %s", APIVersion, shown(v)))
+		}
+	case "kind":
+		if v != nil && v != string(KindBrake) {
+			r.refuse(at, fmt.Sprintf("kind %s is wanted, not %s", KindBrake, shown(v)))
+		}
+	case "all":
+		if reason, on := brakeReason(v); on {
+			r.brake.All = &reason
+		}
+	case "policies":
+		r.brake.Policies = r.names(at, v)
+	case "devices":
+		r.brake.Devices = r.names(at, v)
+	default:
+		hint := ""
+		if near := nearest(key, []string{"all", "policies", "devices"}); near != "" {
+			hint = fmt.Sprintf("; did you mean %s?", near)
+		}
+		r.refuse(at, fmt.Sprintf("unknown field %s%s", quote(key), hint))
+	}
+}
+
+// names are what is stopped by name: the keys of a mapping, the items of a
+// list, or a single name.
+func (r *brakeReader) names(at string, v any) map[string]BrakeReason {
+	out := map[string]BrakeReason{}
+	switch v := v.(type) {
+	case nil:
+		return nil
+	case map[string]any:
+		for name, why := range v {
+			if reason, on := brakeReason(why); on {
+				out[name] = reason
+			}
+		}
+	case []any:
+		for _, item := range v {
+			name, ok := item.(string)
+			if !ok {
+				r.refuse(at, fmt.Sprintf("names are wanted, not %s", typeName(item)))
+				continue
+			}
+			out[name] = BrakeReason{Reason: noReason}
+		}
+	case string:
+		out[v] = BrakeReason{Reason: noReason}
+	default:
+		r.refuse(at, fmt.Sprintf("names are wanted, not %s", typeName(v)))
+	}
+	return out
+}
+
+// brakeReason reads why something is stopped, and whether it is: only false
+// says that it is not.
+func brakeReason(v any) (reason BrakeReason, on bool) {
+	switch v := v.(type) {
+	case bool:
+		on = v
+	case string:
+		reason.Reason, on = oneLine(v), true
+	case map[string]any:
+		text, _ := v["reason"].(string)
+		reason.Reason, on = oneLine(text), true
+	default:
+		on = true
+	}
+	if reason.Reason == "" {
+		reason.Reason = noReason
+	}
+	return reason, on
+}
