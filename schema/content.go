@@ -104,6 +104,7 @@ type file struct {
 	// no tree could satisfy.
 	problems []Problem
 	broken   bool
+	doc      *document // while the file is being made, once a problem needed a position
 }
 
 // sourceRef is one payload that a document names.
@@ -122,15 +123,18 @@ func newFile(p, id string, where placed, c *content) *file {
 	f.checkName()
 	f.resolveSources()
 	sortProblems(f.problems)
+	f.doc = nil
 	return f
 }
 
 func (f *file) find(found finding) {
-	doc, _ := readDocument(f.content.data)
-	if doc == nil {
+	if f.doc == nil {
+		f.doc, _ = readDocument(f.content.data)
+	}
+	if f.doc == nil {
 		return
 	}
-	p := doc.place(found)
+	p := f.doc.place(found)
 	p.File = f.path
 	f.problems = append(f.problems, p)
 	f.broken = f.broken || p.Severity == SeverityError

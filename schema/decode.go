@@ -97,7 +97,7 @@ func wrongKind(doc *document, kind Kind) (Problem, bool) {
 // problem is an error at the value of a pointer, or at the nearest value
 // around it.
 func (d *document) problem(pointer, rule, msg, hint string) Problem {
-	_, at, _ := locate(d.root, splitPointer(pointer))
+	_, at, _ := d.locate(splitPointer(pointer))
 	return Problem{Line: at.Line, Column: at.Column, Pointer: pointer, Rule: rule, Severity: SeverityError,
 		Message: oneLine(msg), Hint: hint}
 }
@@ -105,7 +105,7 @@ func (d *document) problem(pointer, rule, msg, hint string) Problem {
 // keyProblem is an error at the key of a pointer.
 func (d *document) keyProblem(pointer, rule, msg, hint string) Problem {
 	p := d.problem(pointer, rule, msg, hint)
-	if key, _, exact := locate(d.root, splitPointer(pointer)); exact && key != nil {
+	if key, _, exact := d.locate(splitPointer(pointer)); exact && key != nil {
 		p.Line, p.Column = key.Line, key.Column
 	}
 	return p

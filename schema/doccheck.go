@@ -54,7 +54,7 @@ func (d *document) place(f finding) Problem {
 		p.Severity = SeverityWarning
 	}
 	if f.line > 0 {
-		_, at, exact := locate(d.root, splitPointer(f.pointer))
+		_, at, exact := d.locate(splitPointer(f.pointer))
 		if exact && isBlock(at) {
 			p.Line, p.Column = at.Line+f.line, 0 // the text begins in the line after | or >
 		} else if f.line > 1 {

@@ -39,6 +39,43 @@ func (p *pass) collect(k findingKey, device string) {
 	}
 }
 
+// note adds a finding to those of a device. What many devices have in common
+// is kept once, and what one device answers with is bounded: one document that
+// all of them share may have ten thousand things wrong for each.
+func (p *pass) note(s *deviceState, k findingKey) {
+	s.wrong = s.wrong || !k.warning
+	if len(s.findings) >= maxProblems {
+		s.more++
+		return
+	}
+	shared := p.known[k]
+	if shared == nil {
+		shared = &k
+		p.known[k] = shared
+	}
+	s.findings = append(s.findings, shared)
+}
+
+// noteMerged is note for what is wrong in the merged spec of a device. Its
+// document is only looked for where the finding is kept.
+func (p *pass) noteMerged(s *deviceState, found finding) {
+	if len(s.findings) >= maxProblems {
+		p.note(s, findingKey{warning: found.warning})
+		return
+	}
+	p.note(s, p.attribute(s, found))
+}
+
+// unlistedOf stands for the findings of a device that were only counted.
+func unlistedOf(s *deviceState) Problem {
+	prob := Problem{File: s.file.path, Rule: ruleTooMany, Severity: SeverityWarning,
+		Message: count(s.more, "more problem") + " in the spec of this device"}
+	if s.wrong {
+		prob.Severity = SeverityError
+	}
+	return prob
+}
+
 // spreadAt notes a finding that concerns no device in particular.
 func (p *pass) spreadAt(k findingKey) {
 	if p.spread[k] == nil {

@@ -135,7 +135,7 @@ func (f *Fleet) Origins(id string) []Origin {
 			if positions[i] == nil || !isSet(l.desired, asWritten(keys, l.desired)) {
 				continue
 			}
-			_, node, _ := locate(positions[i].root, at)
+			_, node, _ := positions[i].locate(at)
 			origins = append(origins, Origin{Pointer: joinPointer(keys...), File: l.path, Line: node.Line})
 			return
 		}

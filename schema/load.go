@@ -45,7 +45,8 @@ func (l *Loader) Load(src Source) (*Fleet, error) {
 		contents: map[contentKey]*content{}, files: make(map[string]*file, len(entries)), payloads: map[string]*payload{},
 		groups: map[string]*group{}, states: make(map[string]*deviceState, len(entries)),
 		lines: map[string]map[string]*file{}, unusable: map[*file]bool{}, keys: map[*file]string{},
-		spread: map[findingKey]*spreadFinding{}, documents: map[*file]*document{}, interned: map[string][]byte{}}
+		spread: map[findingKey]*spreadFinding{}, documents: map[*file]*document{}, interned: map[string][]byte{},
+		names: map[string][]string{}, known: map[findingKey]*findingKey{}}
 	for i := range entries {
 		p.table[entries[i].Path] = &entries[i]
 	}
@@ -107,6 +108,9 @@ type pass struct {
 	problems  []Problem
 	spread    map[findingKey]*spreadFinding
 	documents map[*file]*document // of files that a problem needed a position of
+	names     map[string][]string // see namesIn
+	hinted    int                 // missing sources that a name was looked for
+	known     map[findingKey]*findingKey
 }
 
 type placedEntry struct {
@@ -313,7 +317,10 @@ func (p *pass) fleet() *Fleet {
 			f.Devices = append(f.Devices, s.member)
 			f.states[s.member] = s
 			for _, found := range s.findings {
-				p.collect(found, s.member.ID)
+				p.collect(*found, s.member.ID)
+			}
+			if s.more > 0 {
+				p.problem(unlistedOf(s))
 			}
 		}
 	}

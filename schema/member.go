@@ -14,7 +14,9 @@ type deviceState struct {
 	policies []*file // all that select it
 	group    *group
 	member   *Member
-	findings []findingKey
+	findings []*findingKey
+	more     int  // findings beyond maxProblems
+	wrong    bool // one of all these is an error
 	bytes    int64
 }
 
@@ -79,11 +81,11 @@ func (p *pass) state(f *file, old *deviceState) error {
 		return p.tryRender(s)
 	}
 	s.group = p.groupOf(release, device)
-	if !p.usable(f) || s.group.broken || anyError(s.findings) {
-		s.findings = append(s.findings, s.group.conflicts...)
+	unfit := !p.usable(f) || s.group.broken || s.wrong
+	p.noteAll(s, s.group.conflicts)
+	if unfit {
 		return nil
 	}
-	s.findings = append(s.findings, s.group.conflicts...)
 	if old != nil && old.group == s.group && old.file == f && old.key == s.key && old.member.Rendered != nil {
 		m.Rendered, s.bytes = old.member.Rendered, old.bytes
 		p.rendered += old.bytes
@@ -117,23 +119,20 @@ func (p *pass) tryRender(s *deviceState) error {
 	member := *s.member
 	trial.member = &member
 	trial.group = p.groupOf(release, device)
-	trial.findings = append(trial.findings, trial.group.conflicts...)
-	if !trial.group.broken && !anyError(trial.findings) {
+	p.noteAll(&trial, trial.group.conflicts)
+	if !trial.group.broken && !trial.wrong {
 		if err := p.render(&trial); err != nil {
 			return err
 		}
 	}
-	s.findings, s.group, s.bytes = trial.findings, trial.group, trial.bytes
+	s.findings, s.more, s.wrong, s.group, s.bytes = trial.findings, trial.more, trial.wrong, trial.group, trial.bytes
 	return nil
 }
 
-func anyError(found []findingKey) bool {
-	for i := range found {
-		if !found[i].warning {
-			return true
-		}
+func (p *pass) noteAll(s *deviceState, found []findingKey) {
+	for _, k := range found {
+		p.note(s, k)
 	}
-	return false
 }
 
 // selects says whether a policy governs what has these labels. A broken one
@@ -204,7 +203,7 @@ func (p *pass) aim(s *deviceState) *file {
 	if release == nil {
 		m.NoTarget = fmt.Sprintf("there is no release %s/%s", m.Line, m.Version)
 		if m.Pinned && p.lines[m.Line] != nil {
-			s.findings = append(s.findings, p.located(s.file, finding{pointer: "/spec/pin", rule: rulePin,
+			p.note(s, p.located(s.file, finding{pointer: "/spec/pin", rule: rulePin,
 				msg: fmt.Sprintf("there is no release %s in releases/%s/", m.Version, m.Line), hint: releaseHint(m.Version, p.versions(m.Line))}))
 		}
 	}

@@ -46,8 +46,11 @@ func (p *pass) sourceProblem(path string) (rule, msg, hint string) {
 			return ruleSourceMissing, fmt.Sprintf("the source %s is a folder", quote(path)), "name each file"
 		}
 		hint := ""
-		if near := p.sourceNear(path); near != "" {
-			hint = fmt.Sprintf("did you mean %s?", near)
+		if p.hinted < maxProblems { // comparing names costs more than all else here
+			p.hinted++
+			if near := p.sourceNear(path); near != "" {
+				hint = fmt.Sprintf("did you mean %s?", near)
+			}
 		}
 		return ruleSourceMissing, fmt.Sprintf("the source %s does not exist", quote(path)), hint
 	}
@@ -76,18 +79,32 @@ func (p *pass) sourceNear(path string) string {
 	if i := strings.LastIndexByte(path, '/'); i >= 0 {
 		dir, base = path[:i+1], path[i+1:]
 	}
-	var names []string
-	const enough = 1000 // names that are compared; this is only for a hint
-	for i := range p.entries {
-		e := p.entries[i].Path
-		if rest, ok := strings.CutPrefix(e, dir); ok && !strings.Contains(rest, "/") && len(names) < enough {
-			names = append(names, rest)
-		}
-	}
-	if near := nearest(base, names); near != "" {
+	if near := nearest(base, p.namesIn(dir)); near != "" {
 		return dir + near
 	}
 	return ""
+}
+
+// namesIn lists the first files that stand directly in a folder, which ends
+// with a slash, or in the root. Each folder is looked through once.
+func (p *pass) namesIn(dir string) []string {
+	if names, known := p.names[dir]; known {
+		return names
+	}
+	const enough = 100 // names that are compared; this is only for a hint
+	names := []string{}
+	first := sort.Search(len(p.entries), func(i int) bool { return p.entries[i].Path >= dir })
+	for _, e := range p.entries[first:] {
+		rest, ok := strings.CutPrefix(e.Path, dir)
+		if !ok || len(names) == enough {
+			break
+		}
+		if !strings.Contains(rest, "/") {
+			names = append(names, rest)
+		}
+	}
+	p.names[dir] = names
+	return names
 }
 
 // payloadOf reads a payload once for each content. The error is for a source

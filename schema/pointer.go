@@ -5,8 +5,6 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"go.yaml.in/yaml/v3"
 )
 
 // escapePointer writes a key as a token of a JSON pointer (RFC 6901).
@@ -43,34 +41,6 @@ func joinPointer(keys ...string) string {
 		b.WriteString(escapePointer(k))
 	}
 	return b.String()
-}
-
-// locate finds the deepest node on the way of the keys: the value, the key
-// that it stands under (nil in a list and at the root), and whether it is the
-// very place that was asked for.
-func locate(root *yaml.Node, keys []string) (key, value *yaml.Node, exact bool) {
-	value = root
-	for _, want := range keys {
-		var nextKey, next *yaml.Node
-		switch value.Kind {
-		case yaml.MappingNode:
-			for i := 0; i+1 < len(value.Content); i += 2 {
-				if value.Content[i].Value == want {
-					nextKey, next = value.Content[i], value.Content[i+1]
-					break
-				}
-			}
-		case yaml.SequenceNode:
-			if i, err := strconv.Atoi(want); err == nil && i >= 0 && i < len(value.Content) {
-				next = value.Content[i]
-			}
-		}
-		if next == nil {
-			return key, value, false
-		}
-		key, value = nextKey, next
-	}
-	return key, value, true
 }
 
 // maxQuoted bounds what a message repeats of hostile content, in bytes.
@@ -113,7 +83,3 @@ func oneLine(s string) string {
 
 // quote is the string as YAML and JSON would quote it, shortened.
 func quote(s string) string { return strconv.Quote(shorten(s)) }
-
-func isBlock(n *yaml.Node) bool {
-	return n.Kind == yaml.ScalarNode && n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0
-}

@@ -27,11 +27,13 @@ const (
 )
 
 // document is one strictly read YAML document: the JSON instance that schema,
-// decoder and renderer share, and the node tree that knows the positions.
+// decoder and renderer share, and the node tree that knows the positions. It
+// is not safe for concurrent use.
 type document struct {
 	value any // map[string]any, []any, string, bool, int64, float64 or nil
 	root  *yaml.Node
 	odd   []oddNumber
+	index map[*yaml.Node]map[string]int // see member; nil = nothing looked for yet
 }
 
 // oddNumber is an unquoted number whose value depends on the reader, such as
@@ -75,6 +77,11 @@ func readDocument(data []byte) (doc *document, problems []Problem) {
 	}
 	if p, bad := notUTF8(data); bad {
 		return nil, []Problem{p}
+	}
+	if weight(data) > maxWeight {
+		return nil, []Problem{{Line: 1, Rule: ruleTooLarge, Severity: SeverityError,
+			Message: fmt.Sprintf("the document has more commas, colons, brackets and line ends than could belong to %d values", maxNodes),
+			Hint:    "split it, or put large content into a file of its own and name it as source"}}
 	}
 	// The parser is written for cooperative input; its panics must not take
 	// the daemon down with one bad file.

@@ -38,9 +38,9 @@ func (p *pass) render(s *deviceState) error {
 		spec = mergeSpec(spec, s.file.desired)
 	}
 	for _, found := range completeFindings(spec, "") {
-		s.findings = append(s.findings, p.attribute(s, found))
+		p.noteMerged(s, found)
 	}
-	if anyError(s.findings) {
+	if s.wrong {
 		return nil
 	}
 	device := s.member.Device
@@ -51,7 +51,7 @@ func (p *pass) render(s *deviceState) error {
 	}
 	r := &rendering{pass: p, state: s, data: newTemplateData(s.member.ID, device.Metadata.Labels, vars), payloads: map[string]Payload{}}
 	out, err := r.spec(spec)
-	if err != nil || anyError(s.findings) {
+	if err != nil || s.wrong {
 		return err
 	}
 	text, err := canonicalJSON(out)
@@ -60,7 +60,7 @@ func (p *pass) render(s *deviceState) error {
 	}
 	if len(text) > largeSpec || bytes.Count(text, []byte(`":`)) >= largeMap {
 		if msg := unfit(out); msg != "" {
-			s.findings = append(s.findings, findingKey{file: s.file.path, line: 1, rule: ruleSpecSize,
+			p.note(s, findingKey{file: s.file.path, line: 1, rule: ruleSpecSize,
 				msg: "the rendered spec does not fit into an assignment: " + msg, hint: "put large content into files named as source"})
 			return nil
 		}
@@ -176,8 +176,8 @@ func (r *rendering) spec(spec map[string]any) (map[string]any, error) {
 		return compactSpec(out), nil
 	}
 	rendered := make(map[string]any, len(files))
-	for path, v := range files {
-		file, _ := v.(map[string]any)
+	for _, path := range sortedKeys(files) {
+		file, _ := files[path].(map[string]any)
 		entry, err := r.file(path, file)
 		if err != nil {
 			return nil, err
@@ -234,7 +234,7 @@ func (r *rendering) text(text, pointer string) string {
 			return out
 		}
 	}
-	r.state.findings = append(r.state.findings, r.pass.attribute(r.state, templateFinding(err, pointer)))
+	r.pass.noteMerged(r.state, templateFinding(err, pointer))
 	return ""
 }
 
@@ -250,13 +250,13 @@ func (r *rendering) bytes(text, pointer string) string {
 	}
 	found := templateFinding(err, pointer)
 	found.line = 0 // of a text that nobody sees
-	r.state.findings = append(r.state.findings, r.pass.attribute(r.state, found))
+	r.pass.noteMerged(r.state, found)
 	return ""
 }
 
 func (r *rendering) find(pointer, msg string) {
-	if !anyError(r.state.findings) {
-		r.state.findings = append(r.state.findings, r.pass.attribute(r.state, finding{pointer: pointer, rule: ruleTemplateRender, msg: msg}))
+	if !r.state.wrong {
+		r.pass.noteMerged(r.state, finding{pointer: pointer, rule: ruleTemplateRender, msg: msg})
 	}
 }
 
@@ -273,7 +273,7 @@ func (r *rendering) templateSource(entry map[string]any, source string) error {
 		out, terr = tmpl.render(r.data)
 	}
 	if terr != nil {
-		r.state.findings = append(r.state.findings, findingKey{file: source, line: terr.line, rule: terr.rule, msg: "template: " + terr.msg, hint: terr.hint})
+		r.pass.note(r.state, findingKey{file: source, line: terr.line, rule: terr.rule, msg: "template: " + terr.msg, hint: terr.hint})
 		return nil
 	}
 	if out == pl.text && pl.id != "" {
@@ -298,7 +298,7 @@ func (r *rendering) grew(s string) {
 	r.state.bytes += int64(len(s))
 	r.pass.rendered += int64(len(s))
 	if r.pass.rendered > maxRendered {
-		r.state.findings = append(r.state.findings, findingKey{file: r.state.file.path, line: 1, rule: ruleTemplateSize,
+		r.pass.note(r.state, findingKey{file: r.state.file.path, line: 1, rule: ruleTemplateSize,
 			msg: fmt.Sprintf("the templates of this fleet render to more than %d MiB", maxRendered>>20), hint: "let devices share files that do not differ"})
 	}
 }

@@ -65,7 +65,7 @@ func (c *compiledKind) leaf(e *jsonschema.ValidationError, doc *document) (probl
 	case "required":
 		return missingFields(keys, node, value, doc), 0
 	}
-	key, at, _ := locate(doc.root, keys)
+	key, at, _ := doc.locate(keys)
 	if strings.Contains(e.KeywordLocation, "/propertyNames") && key != nil {
 		at = key
 	}
@@ -156,7 +156,7 @@ func (c *compiledKind) unknownFields(keys []string, node map[string]any, value a
 	}
 	for _, k := range unknown {
 		path := append(append([]string{}, keys...), k)
-		key, at, _ := locate(doc.root, path)
+		key, at, _ := doc.locate(path)
 		if key != nil {
 			at = key
 		}
@@ -180,7 +180,7 @@ func fieldHint(k string, known []string) string {
 func missingFields(keys []string, node map[string]any, value any, doc *document) []Problem {
 	m, _ := value.(map[string]any)
 	required, _ := node["required"].([]any)
-	key, at, _ := locate(doc.root, keys)
+	key, at, _ := doc.locate(keys)
 	if key != nil {
 		at = key
 	}

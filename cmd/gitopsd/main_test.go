@@ -9,7 +9,7 @@ import (
 // TestMain lets the scripts run this test binary as gitopsd, in processes of
 // its own.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"gitopsd": main})
+	testscript.Main(m, map[string]func(){"gitopsd": main, "gitopsd-measured": measured})
 }
 
 // TestScript runs testdata/script/*.txtar. Their own commands are in
