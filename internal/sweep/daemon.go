@@ -108,6 +108,7 @@ type Daemon struct {
 	loaded  *loadedFleet // the head loaded last, valid or not
 	valid   *loadedFleet // the fleet planned by last
 	reports map[string]*reportView
+	memory  memory
 
 	delivered  map[string]string // device → value of its delivery ref, where known
 	unsure     map[string]bool   // devices whose delivery has to be looked at

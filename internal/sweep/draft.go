@@ -31,6 +31,8 @@ type draft struct {
 	member *schema.Member // nil = it left the fleet
 	old    *Record        // nil = nothing is known of it
 	facts  Facts
+	entry  *entry
+	device *planner.Device // as the plan saw it
 
 	status *schema.DeviceStatus
 	doc    *schema.Assignment // content; its generation is set by finish
@@ -38,24 +40,23 @@ type draft struct {
 	recall *schema.Recall     // made in this pass; its generation is set by finish
 	retire bool               // its record goes to retired/
 	force  bool               // everything is written anew, with a new generation
-	known  *planner.Device    // as the plan saw it
 	owned  bool               // the attempts are a copy
 	moved  bool               // an attempt began, moved or ended in this pass
 
 	statusText, docText []byte // as they are written, where they are
 }
 
-// begin starts a draft from what stands on the status branch.
-func (d *draft) begin(m *schema.Member, old *Record, facts Facts) {
-	d.member, d.old, d.facts = m, old, facts
-	if m != nil {
-		d.id, d.path = m.ID, m.Path
+// newDraft starts a draft from what stands on the status branch.
+func newDraft(e *entry, device *planner.Device) *draft {
+	d := &draft{entry: e, device: device, member: e.known.member, old: e.known.record, facts: e.facts}
+	if d.member != nil {
+		d.id, d.path = d.member.ID, d.member.Path
 	} else {
-		d.id, d.path = old.ID, old.Path
+		d.id, d.path = d.old.ID, d.old.Path
 	}
-	d.status.TypeMeta = schema.TypeMeta{APIVersion: schema.APIVersion, Kind: schema.KindDeviceStatus}
+	d.status = &schema.DeviceStatus{TypeMeta: schema.TypeMeta{APIVersion: schema.APIVersion, Kind: schema.KindDeviceStatus}}
 	d.status.Metadata.Name = d.id
-	if old != nil {
+	if old := d.old; old != nil {
 		d.status.Policy = old.Status.Policy
 		d.status.Verdict = old.Status.Verdict
 		d.status.Assignment = old.Status.Assignment
@@ -63,6 +64,27 @@ func (d *draft) begin(m *schema.Member, old *Record, facts Facts) {
 		d.status.Attempts = slices.Clip(old.Status.Attempts)
 		d.doc, d.kept = old.Assignment, old.kept
 	}
+	return d
+}
+
+// conclude brings a draft to its end, once its attempts are what they will
+// be; only the verdict may still change.
+func (d *draft) conclude(now time.Time) {
+	if d.member != nil {
+		d.hold(d.entry.known.hold())
+		d.stay()
+		d.status.Policy = d.member.Policy
+	} else {
+		d.remove(now)
+		d.retire = d.gone(d.device.Online)
+	}
+	d.observe(d.device.Online, d.device.OfflineSince, now)
+	d.finish()
+}
+
+// isIdle says whether a draft comes to what stands on the status branch.
+func (d *draft) isIdle() bool {
+	return !d.retire && !d.statusChanged() && d.old.Assignment == d.doc && d.old.kept == d.kept
 }
 
 // own makes the attempts the draft's, to be changed; until then they are
@@ -85,7 +107,8 @@ func (d *draft) attempt(number int64) *schema.Attempt {
 
 // apply records a decision of the planner. It gives false for one about an
 // attempt that is not there.
-func (d *draft) apply(dec planner.Decision, said planner.Said, now time.Time) bool {
+func (d *draft) apply(dec planner.Decision, now time.Time) bool {
+	said := d.device.Said
 	d.own()
 	a := d.attempt(dec.Attempt)
 	if a == nil {

@@ -1,9 +1,11 @@
 package sweep
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 	"sort"
+	"strings"
 
 	"github.com/gitopsd/gitopsd/planner"
 	"github.com/gitopsd/gitopsd/schema"
@@ -48,10 +50,8 @@ func (p *pass) fleetStatus() *schema.FleetStatus {
 		return f
 	}
 	f.SourceCommit, f.Subject, f.Author = p.fleet.commit, p.fleet.subject, p.fleet.author
-	for _, dr := range p.drafts {
-		if dr.member != nil {
-			f.Counts[dr.status.Verdict.Code]++
-		}
+	for i := range p.final.Verdicts {
+		f.Counts[verdictForGit(&p.final.Verdicts[i]).Code]++
 	}
 	f.Rollouts = p.rollouts()
 	return f
@@ -161,8 +161,8 @@ func (p *pass) rollouts() []schema.RolloutStatus {
 // inFlight lists who holds a slot of which policy: an attempt belongs to the
 // policy that made it.
 func (p *pass) inFlight(out []schema.RolloutStatus, index map[string]int) {
-	for _, dr := range p.drafts {
-		a := lastAttempt(dr.status)
+	for _, st := range p.standing(p.status.counted().open) {
+		a := lastAttempt(st)
 		if a == nil || a.Outcome != "" {
 			continue
 		}
@@ -175,7 +175,7 @@ func (p *pass) inFlight(out []schema.RolloutStatus, index map[string]int) {
 			since = *a.StartedAt
 		}
 		out[at].InFlight = append(out[at].InFlight, schema.InFlight{
-			Device: dr.id, Attempt: a.Attempt, Version: a.Version, Since: since, Started: a.StartedAt != nil,
+			Device: st.Metadata.Name, Attempt: a.Attempt, Version: a.Version, Since: since, Started: a.StartedAt != nil,
 		})
 	}
 	for i := range out {
@@ -187,6 +187,24 @@ func (p *pass) inFlight(out []schema.RolloutStatus, index map[string]int) {
 		})
 		out[i].InFlight = out[i].InFlight[:min(len(out[i].InFlight), shownDevices)]
 	}
+}
+
+// standing gives, by id, what will stand of these devices and of all that may
+// change.
+func (p *pass) standing(ids map[string]bool) []*schema.DeviceStatus {
+	statuses := make([]*schema.DeviceStatus, 0, len(ids)+len(p.drafts))
+	drafted := make(map[string]bool, len(p.drafts))
+	for _, dr := range p.drafts {
+		drafted[dr.id] = true
+		statuses = append(statuses, dr.status)
+	}
+	for id := range ids {
+		if !drafted[id] {
+			statuses = append(statuses, p.status.Devices[id].Status)
+		}
+	}
+	slices.SortFunc(statuses, func(a, b *schema.DeviceStatus) int { return strings.Compare(a.Metadata.Name, b.Metadata.Name) })
+	return statuses
 }
 
 // stateOf is a rollout in one word; there is the number of its devices that
@@ -240,13 +258,13 @@ func (p *pass) failureMarks() map[string]*schema.FailureMarks {
 			})
 		}
 	}
-	for _, dr := range p.drafts {
-		add(dr.status)
+	for _, st := range p.standing(p.status.counted().failed) {
+		add(st)
 	}
-	for id, rec := range p.status.Retired {
+	for _, id := range slices.Sorted(maps.Keys(p.status.Retired)) {
 		// Who is back took its past along.
 		if p.fleet.fleet.Member(id) == nil && p.status.Devices[id] == nil {
-			add(rec.Status)
+			add(p.status.Retired[id].Status)
 		}
 	}
 	for _, m := range marks {

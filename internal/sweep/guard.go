@@ -48,35 +48,9 @@ func (p *pass) judgeClock(r reading) {
 // folder.
 func (p *pass) newestRecorded() time.Time {
 	newest := p.d.state.watch.Clock.Wall
-	if recorded := p.status.newestTime(); recorded.After(newest) {
+	if recorded := p.status.counted().newest; recorded.After(newest) {
 		return recorded
 	}
-	return newest
-}
-
-// newestTime is the newest time that a status has on record.
-func (s *Status) newestTime() time.Time {
-	if s.newest != nil {
-		return *s.newest
-	}
-	var newest time.Time
-	note := func(t time.Time) {
-		if t.After(newest) {
-			newest = t
-		}
-	}
-	if s.Fleet != nil {
-		note(s.Fleet.SweptAt)
-	}
-	for _, rec := range s.Devices {
-		for i := range rec.Status.Attempts {
-			a := &rec.Status.Attempts[i]
-			for _, t := range []time.Time{a.AssignedAt, timeOf(a.StartedAt), timeOf(a.OnTargetAt), timeOf(a.EndedAt)} {
-				note(t)
-			}
-		}
-	}
-	s.newest = &newest
 	return newest
 }
 

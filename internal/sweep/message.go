@@ -19,27 +19,27 @@ const (
 )
 
 // message tells a person who reads git log what this commit is about.
-func (p *pass) message(next *Status, changes map[string]string) string {
-	var b strings.Builder
-	b.WriteString(p.subject(changes))
+func (p *pass) message(b *builder) string {
+	var text strings.Builder
+	text.WriteString(p.subject(b.changes))
 	lines := p.bodyLines()
 	if len(lines) > 0 {
-		b.WriteString("\n\n")
+		text.WriteString("\n\n")
 	}
 	for i, line := range lines {
 		if i == maxLines {
-			fmt.Fprintf(&b, "and %d more\n", len(lines)-maxLines)
+			fmt.Fprintf(&text, "and %d more\n", len(lines)-maxLines)
 			break
 		}
-		b.WriteString(line + "\n")
+		text.WriteString(line + "\n")
 	}
-	if source := next.swept(); source != "" {
+	if source := b.swept(); source != "" {
 		if len(lines) == 0 {
-			b.WriteString("\n")
+			text.WriteString("\n")
 		}
-		fmt.Fprintf(&b, "\n%s: %s\n", sourceTrailer, source)
+		fmt.Fprintf(&text, "\n%s: %s\n", sourceTrailer, source)
 	}
-	return b.String()
+	return text.String()
 }
 
 // subject says the most important thing first.

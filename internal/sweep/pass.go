@@ -34,9 +34,8 @@ type pass struct {
 	delivery  map[string]string // device → value of its ref, of those that were looked at
 
 	// reports
-	heard   bool // a report moved, or went
-	resting bool // nothing is new, so nothing more is done
-	facts   map[string]Facts
+	heard   bool              // a report moved, or went
+	resting bool              // nothing is new, so nothing more is done
 	unheard map[string]string // devices that are not listened to, and why
 
 	// guard, validate
@@ -50,8 +49,8 @@ type pass struct {
 
 	// plan
 	watching time.Time
-	due      time.Time // when something other than the planner may come to something else; zero = never
-	drafts   []*draft
+	due      time.Time      // when something other than the planner may come to something else; zero = never
+	drafts   []*draft       // of the devices of which something may change
 	started  []Move         // attempts whose start is recorded now
 	final    planner.Result // over what will stand on the status branch
 	notices  []schema.Condition
@@ -65,7 +64,6 @@ func newPass(d *Daemon) *pass {
 		d:         d,
 		confirmed: map[string]bool{},
 		delivery:  map[string]string{},
-		facts:     map[string]Facts{},
 	}
 }
 

@@ -3,6 +3,7 @@ package sweep
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/gitopsd/gitopsd/planner"
@@ -59,43 +60,42 @@ func (p *pass) encodeAll(ctx context.Context) error {
 
 // decide plans and drafts what is to be written.
 func (p *pass) decide(ctx context.Context) {
-	scene := p.scene(ctx)
-	in := PlannerInput(scene)
-	first := planner.Plan(in)
-	p.makeDrafts(in)
-	p.final = first
-	if p.applyAll(scene, first) {
-		after := scene
-		after.Status = p.drafted()
-		after.Delivered = nil // nothing of what is new is delivered yet
-		p.final = planner.Plan(PlannerInput(after))
+	scene := p.scene()
+	in := p.d.memory.input(&scene)
+	p.due = time.Time{}
+	gap := time.Duration(0)
+	for i := range p.d.memory.entries {
+		e := &p.d.memory.entries[i]
+		p.due = earlier(p.due, e.until)
+		if e.silence > 0 && (gap == 0 || e.silence < gap) {
+			gap = e.silence
+		}
+		if e.isNew && e.known.member != nil {
+			p.sayDuplicate(ctx, e.known.member.ID, e.facts)
+		}
+	}
+	// The silence between two passes that would hide a device's: the shortest
+	// after which one counts as offline.
+	p.d.state.watch.Gap = max(gap, minOfflineAfter)
+
+	p.final = planner.Plan(in)
+	p.makeDrafts(p.final)
+	if p.applyAll(p.final) {
+		p.final = p.replan(in)
 	}
 	p.writeVerdicts()
-	p.keepGap(in)
 	p.dropPickups()
 }
 
 // scene is what this pass knows.
-func (p *pass) scene(ctx context.Context) Scene {
+func (p *pass) scene() Scene {
 	s := Scene{
-		Fleet: p.fleet.fleet, Status: p.status, Facts: p.facts,
+		Fleet: p.fleet.fleet, Status: p.status, Heard: p.heardOf,
 		Now: p.now, OwnVersion: p.d.cfg.OwnVersion, Watching: p.watching, NoTimeouts: p.clockStops,
-		Restrict: p.restrict, Delivered: p.confirmed, Pickup: p.pickups(), due: &p.due,
+		Restrict: p.restrict, Delivered: p.confirmed, Pickup: p.pickups(),
 	}
 	if len(p.stops) > 0 {
 		s.Stopped = p.stops[0].reason
-	}
-	p.facts = make(map[string]Facts, len(p.fleet.fleet.Devices))
-	s.Facts = p.facts
-	for _, m := range p.fleet.fleet.Devices {
-		f := p.factsOf(m.ID)
-		p.facts[m.ID] = f
-		p.sayDuplicate(ctx, m.ID, f)
-	}
-	for id := range p.status.Devices {
-		if _, ok := p.facts[id]; !ok {
-			p.facts[id] = p.factsOf(id)
-		}
 	}
 	return s
 }
@@ -114,73 +114,79 @@ func (p *pass) pickups() map[string]Pickup {
 	return all
 }
 
-// makeDrafts gives every device of the fleet a draft, and every one that left
-// it and is still on the status branch. Those of the fleet come first and in
-// its order, as they do in plans.
-func (p *pass) makeDrafts(in planner.Input) {
-	members := p.fleet.fleet.Devices
-	store := make([]draft, len(members))
-	statuses := make([]schema.DeviceStatus, len(members))
-	p.drafts = make([]*draft, len(members), len(in.Devices))
-	for i, m := range members {
-		p.drafts[i] = &store[i]
-		store[i].status = &statuses[i]
-		store[i].begin(m, p.status.record(m.ID), p.facts[m.ID])
-		store[i].known = &in.Devices[i]
-	}
-	for i := range in.Devices {
-		if d := &in.Devices[i]; d.Removed {
-			if rec := p.status.Devices[d.ID]; rec != nil {
-				dr := &draft{status: &schema.DeviceStatus{}, known: d}
-				dr.begin(nil, rec, p.facts[d.ID])
-				p.drafts = append(p.drafts, dr)
+// makeDrafts gives a draft to every device of which the plan, or what is new,
+// may change something; devices that left the fleet have one until they are
+// forgotten.
+func (p *pass) makeDrafts(res planner.Result) {
+	entries := p.d.memory.entries
+	p.drafts = make([]*draft, len(entries))
+	for i := range entries {
+		switch e := &entries[i]; {
+		case e.known.member == nil:
+			if e.stands {
+				p.draft(i)
 			}
+		case !e.idle || res.Verdicts[i].Upgrade:
+			p.draft(i)
 		}
 	}
+	for _, dec := range res.Decisions {
+		if i, ok := p.d.memory.find(dec.Device); ok && p.drafts[i] == nil {
+			p.draft(i)
+		}
+	}
+}
+
+func (p *pass) draft(i int) *draft {
+	dr := newDraft(&p.d.memory.entries[i], &p.d.memory.devices[i])
 	if p.rebuilt {
-		for _, dr := range p.drafts {
-			dr.complete(p.fleet.fleet)
-		}
+		dr.complete(p.fleet.fleet)
 	}
+	p.drafts[i] = dr
+	return dr
 }
 
 // applyAll applies a plan to the drafts and says whether an attempt moved;
 // nothing else can change what the same plan would say again.
 // Outcomes come first: they free the slots that the upgrades take.
-func (p *pass) applyAll(scene Scene, res planner.Result) bool {
-	if len(res.Decisions) > 0 {
-		byID := make(map[string]*draft, len(p.drafts))
-		for _, dr := range p.drafts {
-			byID[dr.id] = dr
-		}
-		for _, dec := range res.Decisions {
-			if dr := byID[dec.Device]; dr != nil && dr.apply(dec, dr.known.Said, p.now) {
-				p.note(dr, dec)
-			}
-		}
-	}
-	for i := range res.Verdicts {
-		v := &res.Verdicts[i]
-		if dr := p.drafts[i]; v.Upgrade && dr.member.Rendered != nil {
-			p.assign(dr, v)
+func (p *pass) applyAll(res planner.Result) bool {
+	for _, dec := range res.Decisions {
+		if i, ok := p.d.memory.find(dec.Device); ok && p.drafts[i].apply(dec, p.now) {
+			p.note(p.drafts[i], dec)
 		}
 	}
 	moved := false
-	for _, dr := range p.drafts {
-		known := dr.known
-		if dr.member != nil {
-			dr.hold(scene.holdOf(dr.member))
-			dr.stay()
-			dr.status.Policy = dr.member.Policy
-		} else {
-			dr.remove(p.now)
-			dr.retire = dr.gone(known.Online)
+	for i, dr := range p.drafts {
+		if dr == nil {
+			continue
 		}
-		dr.observe(known.Online, known.OfflineSince, p.now)
-		dr.finish()
+		if dr.member != nil && dr.member.Rendered != nil && res.Verdicts[i].Upgrade {
+			p.assign(dr, &res.Verdicts[i])
+		}
+		dr.conclude(p.now)
 		moved = moved || dr.moved
 	}
 	return moved
+}
+
+// replan plans once more, with the attempts as they are in the drafts.
+func (p *pass) replan(in planner.Input) planner.Result {
+	before := map[int]planner.Device{}
+	for i, dr := range p.drafts {
+		if dr == nil || !dr.moved && !dr.force {
+			continue
+		}
+		k := dr.entry.known
+		k.record = &Record{ID: dr.id, Path: dr.path, Status: dr.status, Assignment: dr.doc}
+		k.delivered = false // nothing of what is new is
+		before[i] = in.Devices[i]
+		in.Devices[i], _ = k.lookBy(dr.facts, p.d.memory.clock)
+	}
+	res := planner.Plan(in)
+	for i, d := range before {
+		in.Devices[i] = d
+	}
+	return res
 }
 
 // assign gives a device its next attempt.
@@ -234,54 +240,39 @@ func (p *pass) note(dr *draft, dec planner.Decision) {
 	}
 }
 
-// drafted is the status as the drafts have it, for planning only.
-func (p *pass) drafted() *Status {
-	s := newStatus()
-	s.Retired = p.status.Retired
-	for _, dr := range p.drafts {
-		s.Devices[dr.id] = &Record{ID: dr.id, Path: dr.path, Status: dr.status, Assignment: dr.doc}
-	}
-	return s
-}
-
 // writeVerdicts puts the final verdicts into the drafts, in the words that
-// are committed.
+// are committed. A device that had no draft gets one for a new verdict.
 func (p *pass) writeVerdicts() {
 	for i, dr := range p.drafts {
-		if dr.member == nil {
-			dr.status.Verdict = schema.Verdict{Code: codeRemoved, Reason: reasonRemoved}
+		e := &p.d.memory.entries[i]
+		if e.known.member == nil {
+			if dr != nil {
+				dr.status.Verdict = schema.Verdict{Code: codeRemoved, Reason: reasonRemoved}
+			}
 			continue
 		}
-		v := &p.final.Verdicts[i]
-		code := v.Code.ForGit()
-		reason := v.Reason
-		if v.Code == planner.Upgrade {
-			// The replanning found room that the plan did not; it goes in the
-			// next pass.
-			code, reason = planner.Queued, "waits for its turn to go to "+v.Target.Version
+		v := verdictForGit(&p.final.Verdicts[i])
+		if dr == nil {
+			if e.known.record.Status.Verdict == v {
+				continue
+			}
+			dr = p.draft(i)
+			dr.conclude(p.now)
 		}
-		dr.status.Verdict = schema.Verdict{Code: string(code), Target: v.Target.Version, Reason: reason}
+		dr.status.Verdict = v
 	}
+	p.drafts = slices.DeleteFunc(p.drafts, func(dr *draft) bool { return dr == nil })
 }
 
-// keepGap remembers the silence between two passes that would hide a
-// device's: the shortest after which one counts as offline.
-func (p *pass) keepGap(in planner.Input) {
-	gap := time.Duration(0)
-	configured := map[string]time.Duration{}
-	for i := range in.Policies {
-		configured[in.Policies[i].Name] = in.Policies[i].OfflineAfter
+// verdictForGit is a final verdict in the words that are committed.
+func verdictForGit(v *planner.Verdict) schema.Verdict {
+	code, reason := v.Code.ForGit(), v.Reason
+	if v.Code == planner.Upgrade {
+		// The replanning found room that the plan did not; it goes in the
+		// next pass.
+		code, reason = planner.Queued, "waits for its turn to go to "+v.Target.Version
 	}
-	for i := range in.Devices {
-		d := &in.Devices[i]
-		if !d.Seen {
-			continue
-		}
-		if limit := offlineLimit(p.facts[d.ID].Report, configured[d.Policy]); gap == 0 || limit < gap {
-			gap = limit
-		}
-	}
-	p.d.state.watch.Gap = max(gap, minOfflineAfter)
+	return schema.Verdict{Code: string(code), Target: v.Target.Version, Reason: reason}
 }
 
 // dropPickups forgets the restarted clocks of attempts that are no longer

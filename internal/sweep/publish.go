@@ -3,21 +3,19 @@ package sweep
 import (
 	"context"
 	"fmt"
-	"maps"
+	"reflect"
 	"strings"
-
-	"github.com/gitopsd/gitopsd/schema"
 )
 
 // publish writes what changed: one commit on the status branch by
 // compare-and-swap, then the delivery refs. Nothing changed: no commit.
 func (p *pass) publish(ctx context.Context) error {
-	b := &builder{remote: p.d.cfg.Remote, base: p.status.blobs, changes: map[string]string{}}
+	b := newBuilder(p.d.cfg.Remote, p.status)
 	p.result.StatusCommit = p.tip
-	next, err := p.build(ctx, b)
+	err := p.build(ctx, b)
 	var deliveries map[string][2]string
 	if err == nil {
-		deliveries, err = p.deliveries(ctx, b, next)
+		deliveries, err = p.deliveries(ctx, b)
 	}
 	if s, ok := p.asStop(err); ok {
 		p.stopMute(s) // nothing is written that could not be read again
@@ -27,15 +25,16 @@ func (p *pass) publish(ctx context.Context) error {
 		return err
 	}
 	if len(b.changes) == 0 && len(deliveries) == 0 {
+		b.apply(p.status.Commit)
 		return nil
 	}
-	lead := map[string][2]string{}
+	lead, tip := map[string][2]string{}, p.status.Commit
 	if len(b.changes) > 0 {
-		commit, err := p.d.cfg.Remote.Commit(ctx, p.status.Commit, b.changes, p.now, p.message(next, b.changes))
+		commit, err := p.d.cfg.Remote.Commit(ctx, p.status.Commit, b.changes, p.now, p.message(b))
 		if err != nil {
 			return fmt.Errorf("build the status commit: %w", err)
 		}
-		next.Commit = commit
+		tip = commit
 		lead[branchRef(p.d.cfg.StatusBranch)] = [2]string{p.tip, commit}
 	}
 	p.wrote = true
@@ -46,150 +45,57 @@ func (p *pass) publish(ctx context.Context) error {
 		}
 		return fmt.Errorf("push the status branch %s: %w", p.d.cfg.StatusBranch, err)
 	}
-	p.published(ctx, next, deliveries, refused)
+	b.apply(tip)
+	p.published(ctx, deliveries, refused)
 	return nil
 }
 
-// builder gathers the changes of one commit.
-type builder struct {
-	remote  Remote
-	base    map[string]string // path → blob before
-	changes map[string]string // path → blob after, "" = dropped
-}
-
-// put writes a document; one that encodes to what already stands is no change.
-func (b *builder) put(ctx context.Context, path string, doc any) error {
-	data, err := encode(path, doc)
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	return b.keep(ctx, path, data)
-}
-
-// encode writes a document that can be read again, or none.
-func encode(path string, doc any) ([]byte, error) {
-	if why := badNumber(saneNumber, doc); why != "" {
-		return nil, &unreadable{path: path, why: why}
-	}
-	return schema.Encode(doc)
-}
-
-// keep adds a file.
-func (b *builder) keep(ctx context.Context, path string, data []byte) error {
-	blob, err := b.remote.PutBlob(ctx, data)
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	b.link(path, blob)
-	return nil
-}
-
-func (b *builder) link(path, blob string) {
-	if b.base[path] == blob {
-		delete(b.changes, path)
-		return
-	}
-	b.changes[path] = blob
-}
-
-func (b *builder) drop(path string) {
-	if b.base[path] != "" {
-		b.changes[path] = ""
-	} else {
-		delete(b.changes, path)
-	}
-}
-
-// dropStrangers drops documents of devices that a rebuilt status does not
-// have: nobody could read them, or they stand in another place now.
-func (b *builder) dropStrangers(next *Status) {
-	keep := map[string]bool{}
-	for _, rec := range next.Devices {
-		keep[rec.Path] = true
-		if rec.Assignment != nil {
-			keep[assignedPath(rec.Path)] = true
-		}
-	}
-	for path := range b.base {
-		if (strings.HasPrefix(path, devicesDir) || strings.HasPrefix(path, assignedDir)) && !keep[path] {
-			b.drop(path)
-		}
-	}
-}
-
-// after is the whole tree once the changes are made.
-func (b *builder) after() map[string]string {
-	if len(b.changes) == 0 {
-		return b.base
-	}
-	blobs := maps.Clone(b.base)
-	for path, blob := range b.changes {
-		if blob == "" {
-			delete(blobs, path)
-		} else {
-			blobs[path] = blob
-		}
-	}
-	return blobs
-}
-
-// build puts every changed document into the builder and gives the status as
-// it will be.
-func (p *pass) build(ctx context.Context, b *builder) (*Status, error) {
-	next := newStatus()
-	next.Commit = p.status.Commit
-	next.marks = p.status.marks
-	if p.fleet == nil {
-		next.Devices, next.Retired = p.status.Devices, p.status.Retired
-	} else {
-		next.Devices = make(map[string]*Record, len(p.drafts))
-		maps.Copy(next.Retired, p.status.Retired)
+// build puts every changed document into the builder.
+func (p *pass) build(ctx context.Context, b *builder) error {
+	if p.fleet != nil {
 		for _, dr := range p.drafts {
-			if err := p.buildDevice(ctx, b, next, dr); err != nil {
-				return nil, err
+			if err := p.buildDevice(ctx, b, dr); err != nil {
+				return err
 			}
 		}
 		if p.rebuilt {
-			b.dropStrangers(next)
+			b.dropStrangers()
 		}
-		if err := p.buildPayloads(ctx, b, next); err != nil {
-			return nil, err
+		if err := p.buildPayloads(ctx, b); err != nil {
+			return err
 		}
-		if err := p.buildMarks(ctx, b, next); err != nil {
-			return nil, err
+		if err := p.buildMarks(ctx, b); err != nil {
+			return err
 		}
 	}
-	next.Fleet = p.status.Fleet
 	if fleet := p.fleetStatus(); !sameFleet(fleet, p.status.Fleet) {
 		if err := b.put(ctx, fleetFile, fleet); err != nil {
-			return nil, err
+			return err
 		}
-		next.Fleet = fleet
+		b.fleet = fleet
 	}
-	next.blobs = b.after()
-	next.sortMarks()
-	return next, nil
+	return nil
 }
 
 // buildDevice writes one device's documents where they changed or moved.
-func (p *pass) buildDevice(ctx context.Context, b *builder, next *Status, dr *draft) error {
+func (p *pass) buildDevice(ctx context.Context, b *builder, dr *draft) error {
 	if dr.old != nil && dr.old.Path != dr.path {
 		b.drop(dr.old.Path)
 		if !strings.HasPrefix(dr.old.Path, retiredDir) {
 			b.drop(assignedPath(dr.old.Path))
 		}
 	}
-	if dr.member != nil {
-		delete(next.Retired, dr.id)
+	if dr.member != nil && p.status.Retired[dr.id] != nil {
+		b.retired[dr.id] = nil
 	}
 	if dr.retire {
-		return p.buildRetired(ctx, b, next, dr)
+		return p.buildRetired(ctx, b, dr)
 	}
-	changed := dr.statusChanged()
-	if old := dr.old; !changed && old.Assignment == dr.doc && old.kept == dr.kept {
-		next.Devices[dr.id] = old // statusChanged: it has the same path
+	if dr.isIdle() {
+		dr.entry.idle = true
 		return nil
 	}
+	changed := dr.statusChanged()
 	rec := &Record{ID: dr.id, Path: dr.path, Status: dr.status, Assignment: dr.doc, kept: dr.kept}
 	if changed {
 		if err := b.keep(ctx, dr.path, dr.statusText); err != nil {
@@ -208,7 +114,7 @@ func (p *pass) buildDevice(ctx context.Context, b *builder, next *Status, dr *dr
 	default:
 		rec.payloads, rec.delivery = dr.old.payloads, dr.old.delivery
 	}
-	next.Devices[dr.id] = rec
+	b.devices[dr.id] = rec
 	return nil
 }
 
@@ -234,7 +140,8 @@ func (d *draft) encode() (err error) {
 }
 
 // buildRetired leaves of a removed device what its return would need.
-func (p *pass) buildRetired(ctx context.Context, b *builder, next *Status, dr *draft) error {
+func (p *pass) buildRetired(ctx context.Context, b *builder, dr *draft) error {
+	b.devices[dr.id] = nil
 	b.drop(dr.path)
 	b.drop(assignedPath(dr.path))
 	if dr.status.Assignment == nil && len(dr.status.Attempts) == 0 {
@@ -243,91 +150,105 @@ func (p *pass) buildRetired(ctx context.Context, b *builder, next *Status, dr *d
 	st := *dr.status
 	st.Observed = nil
 	rec := &Record{ID: dr.id, Path: retiredPath(dr.id), Status: &st}
-	next.Retired[dr.id] = rec
+	b.retired[dr.id] = rec
 	return b.put(ctx, rec.Path, rec.Status)
 }
 
 // buildPayloads keeps exactly the payloads that assignments name, and those
 // that a recalled attempt may bring back.
-func (p *pass) buildPayloads(ctx context.Context, b *builder, next *Status) error {
-	needed := map[string]bool{}
-	for _, dr := range p.drafts {
-		rec := next.Devices[dr.id]
-		if rec == nil {
-			continue
+func (p *pass) buildPayloads(ctx context.Context, b *builder) error {
+	counted := p.status.counted()
+	more := map[string]int{} // records that need it, of a payload
+	for id, rec := range b.devices {
+		for _, digest := range p.status.Devices[id].needs() {
+			more[digest]--
 		}
-		for _, digest := range rec.payloads {
-			at := payloadPath(digest)
-			if needed[at] {
-				continue
-			}
-			needed[at] = true
-			if err := p.putPayload(ctx, b, at, digest, dr); err != nil {
-				return err
-			}
+		for _, digest := range rec.needs() {
+			more[digest]++
+		}
+		if err := p.putPayloads(ctx, b, rec); err != nil {
+			return err
 		}
 	}
-	for _, dr := range p.drafts {
-		if dr.kept == nil || next.Devices[dr.id] == nil {
-			continue
+	for digest, n := range more {
+		if counted.payloads[digest]+n == 0 {
+			b.drop(payloadPath(digest))
 		}
-		for _, digest := range payloadsOf(dr.kept.Spec) {
+	}
+	if counted.tidy {
+		return nil
+	}
+	// Somebody else wrote the branch: he may have left some, or lost some.
+	needed := map[string]bool{}
+	for rec := range b.records() {
+		for _, digest := range rec.needs() {
 			needed[payloadPath(digest)] = true
 		}
+		if err := p.putPayloads(ctx, b, rec); err != nil {
+			return err
+		}
 	}
-	for path := range b.base {
+	for path := range p.status.blobs {
 		if strings.HasPrefix(path, payloadsDir) && !needed[path] {
 			b.drop(path)
 		}
 	}
+	b.tidy = true
 	return nil
 }
 
-// putPayload adds a payload that is not there yet: the very blob of the
-// source branch, or what a template made.
-func (p *pass) putPayload(ctx context.Context, b *builder, at, digest string, dr *draft) error {
-	if b.base[at] != "" {
+// putPayloads adds the payloads of a record that are not there yet: the very
+// blobs of the source branch, or what a template made.
+func (p *pass) putPayloads(ctx context.Context, b *builder, rec *Record) error {
+	if rec == nil {
 		return nil
 	}
-	if dr.member == nil || dr.member.Rendered == nil {
-		return fmt.Errorf("the payload %s of %s is not known any more", digest, dr.id)
+	for _, digest := range rec.payloads {
+		at := payloadPath(digest)
+		if b.base.blobs[at] != "" || b.changes[at] != "" {
+			continue
+		}
+		m := p.fleet.fleet.Member(rec.ID)
+		if m == nil || m.Rendered == nil {
+			return fmt.Errorf("the payload %s of %s is not known any more", digest, rec.ID)
+		}
+		payload, ok := m.Rendered.Payloads[digest]
+		switch {
+		case !ok:
+			return fmt.Errorf("the payload %s of %s is not known any more", digest, rec.ID)
+		case payload.ID != "":
+			b.link(at, payload.ID)
+		default:
+			if err := b.keep(ctx, at, payload.Data); err != nil {
+				return err
+			}
+		}
 	}
-	payload, ok := dr.member.Rendered.Payloads[digest]
-	if !ok {
-		return fmt.Errorf("the payload %s of %s is not known any more", digest, dr.id)
-	}
-	if payload.ID != "" {
-		b.link(at, payload.ID)
-		return nil
-	}
-	blob, err := b.remote.PutBlob(ctx, payload.Data)
-	if err != nil {
-		return fmt.Errorf("write %s: %w", at, err)
-	}
-	b.link(at, blob)
 	return nil
 }
 
 // buildMarks writes the failure marks that changed and drops the empty ones.
-func (p *pass) buildMarks(ctx context.Context, b *builder, next *Status) error {
-	marks := p.failureMarks()
-	for at, m := range marks {
+func (p *pass) buildMarks(ctx context.Context, b *builder) error {
+	b.marks = p.failureMarks()
+	for at, m := range b.marks {
+		if old := p.status.marks[at]; reflect.DeepEqual(old, m) {
+			continue
+		}
 		if err := b.put(ctx, at, m); err != nil {
 			return err
 		}
 	}
-	for path := range b.base {
-		if strings.HasPrefix(path, failuresDir) && marks[path] == nil {
+	for path := range p.status.marks {
+		if b.marks[path] == nil {
 			b.drop(path)
 		}
 	}
-	next.marks = marks
 	return nil
 }
 
 // deliveries are the refs to move: device ref → value that is known, and the
 // commit of the new document.
-func (p *pass) deliveries(ctx context.Context, b *builder, next *Status) (map[string][2]string, error) {
+func (p *pass) deliveries(ctx context.Context, b *builder) (map[string][2]string, error) {
 	moves := map[string][2]string{}
 	for _, dr := range p.drafts {
 		ref := p.d.cfg.DeviceRefs + dr.id
@@ -337,11 +258,11 @@ func (p *pass) deliveries(ctx context.Context, b *builder, next *Status) (map[st
 			}
 			continue
 		}
-		rec := next.Devices[dr.id]
-		if rec.Assignment == nil || rec.delivery != "" || !dr.docChanged() {
+		rec := b.devices[dr.id]
+		if rec == nil || rec.Assignment == nil || rec.delivery != "" || !dr.docChanged() {
 			continue
 		}
-		commit, err := p.deliver(ctx, rec.payloads, assignedPath(rec.Path), next.blobs)
+		commit, err := p.deliver(ctx, rec.payloads, assignedPath(rec.Path), b.blob)
 		if err != nil {
 			return nil, err
 		}
@@ -354,11 +275,11 @@ func (p *pass) deliveries(ctx context.Context, b *builder, next *Status) (map[st
 }
 
 // published takes over what was pushed.
-func (p *pass) published(ctx context.Context, next *Status, deliveries map[string][2]string, refused map[string]string) {
+func (p *pass) published(ctx context.Context, deliveries map[string][2]string, refused map[string]string) {
 	d := p.d
-	d.status = next
-	p.result.StatusCommit = next.Commit
-	p.result.Committed = next.Commit != p.tip
+	d.status = p.status
+	p.result.StatusCommit = p.status.Commit
+	p.result.Committed = p.status.Commit != p.tip
 	p.result.Refused = refused
 	for ref, move := range deliveries {
 		id := strings.TrimPrefix(ref, d.cfg.DeviceRefs)

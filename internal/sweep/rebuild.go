@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gitopsd/gitopsd/schema"
@@ -33,11 +34,14 @@ func (p *pass) rebuild(ctx context.Context) error {
 	if p.tip != "" {
 		err := p.d.cfg.Remote.Walk(ctx, p.tip, func(path, blob string, _ uint32) error {
 			st.blobs[path] = blob
+			if strings.HasPrefix(path, failuresDir) {
+				st.marks[path] = nil
+			}
 			return nil
 		})
 		switch {
 		case err != nil && isBroken(err): // nothing can be added to it
-			st.Commit, st.blobs = "", map[string]string{}
+			st.Commit, st.blobs, st.marks = "", map[string]string{}, map[string]*schema.FailureMarks{}
 		case err != nil:
 			return fmt.Errorf("read the status commit %s: %w", short(p.tip), err)
 		}

@@ -84,8 +84,11 @@ func (p *pass) deliveryValues(ctx context.Context) (map[string]string, error) {
 		d.delivered = maps.Clone(values)
 		return values, nil
 	}
-	for id, rec := range p.status.Devices {
-		if rec.Assignment != nil && (d.unsure[id] || awaitsDelivery(rec)) {
+	for id := range p.status.counted().awaiting {
+		values[id] = ""
+	}
+	for id := range d.unsure {
+		if rec := p.status.Devices[id]; rec != nil && rec.Assignment != nil {
 			values[id] = ""
 		}
 	}
@@ -171,7 +174,7 @@ func (p *pass) expected(ctx context.Context, rec *Record) (string, error) {
 	if rec.delivery != "" {
 		return rec.delivery, nil
 	}
-	commit, err := p.deliver(ctx, rec.payloads, assignedPath(rec.Path), p.status.blobs)
+	commit, err := p.deliver(ctx, rec.payloads, assignedPath(rec.Path), p.status.blob)
 	if err != nil {
 		return "", err
 	}
@@ -179,15 +182,16 @@ func (p *pass) expected(ctx context.Context, rec *Record) (string, error) {
 	return commit, nil
 }
 
-// deliver makes the commit of a delivery from blobs of the status branch.
-func (p *pass) deliver(ctx context.Context, payloads []string, assigned string, blobs map[string]string) (string, error) {
-	files := map[string]string{assignmentFile: blobs[assigned]}
+// deliver makes the commit of a delivery from blobs of the status branch, by
+// path.
+func (p *pass) deliver(ctx context.Context, payloads []string, assigned string, blob func(path string) string) (string, error) {
+	files := map[string]string{assignmentFile: blob(assigned)}
 	for _, digest := range payloads {
 		from := payloadPath(digest)
-		if blobs[from] == "" {
+		if blob(from) == "" {
 			return "", &unreadable{path: assigned, why: "it names " + from + ", which is not there"}
 		}
-		files[payloadsDir+strings.TrimPrefix(digest, digestPrefix)] = blobs[from]
+		files[payloadsDir+strings.TrimPrefix(digest, digestPrefix)] = blob(from)
 	}
 	commit, err := p.d.cfg.Remote.Orphan(ctx, files)
 	if err != nil {
@@ -221,7 +225,7 @@ func (p *pass) rewrite(ctx context.Context, wrong []string, values map[string]st
 		switch {
 		case rec != nil && rec.Assignment != nil:
 			// Made anew: the remote may have forgotten what it did not push.
-			want, err := p.deliver(ctx, rec.payloads, assignedPath(rec.Path), p.status.blobs)
+			want, err := p.deliver(ctx, rec.payloads, assignedPath(rec.Path), p.status.blob)
 			if err != nil {
 				return err
 			}

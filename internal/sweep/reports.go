@@ -183,26 +183,16 @@ func (p *pass) observed(id string) *schema.Observed {
 	return nil
 }
 
-// factsOf gathers what is known of a device from its reports.
-func (p *pass) factsOf(id string) Facts {
-	var f Facts
-	var present *schema.Report // that stands there now
-	turned := false
+// heardOf is what is known of a device from its reports.
+func (p *pass) heardOf(id string) Heard {
+	h := Heard{Ignored: p.unheard[id]}
 	if v := p.d.reports[id]; v != nil {
-		f.Report, f.Problem = v.report, v.problem
-		if v.tip != "" {
-			present = v.report
-		}
+		h.Report, h.Problem, h.Present = v.report, v.problem, v.tip != ""
 	}
 	if s := p.d.state.seen[id]; s != nil {
-		f.LastSeen = s.At
-		turned = !s.Duplicate.IsZero() && p.now.Sub(s.Duplicate) < duplicateFor
+		h.At, h.TwoAt = s.At, s.Duplicate
 	}
-	f.Duplicate = isDuplicate(p.status.record(id), present, turned, p.now)
-	if why := p.unheard[id]; why != "" {
-		return Facts{Problem: why, Duplicate: f.Duplicate}
-	}
-	return f
+	return h
 }
 
 // oneLine keeps the words of devices and people from breaking a document's

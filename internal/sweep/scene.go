@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -9,20 +10,12 @@ import (
 	"github.com/gitopsd/gitopsd/schema"
 )
 
-// minOfflineAfter is the least silence that means anything; the planner goes
-// by the same.
-const minOfflineAfter = planner.MinOfflineAfter
-
-// defaultHeartbeat is the agent's own default, where its report is not at
-// hand.
-const defaultHeartbeat = 10 * time.Minute
-
 // Scene is what a plan is made of: the fleet as it should be, the status
 // branch, and what was heard from the devices.
 type Scene struct {
 	Fleet  *schema.Fleet
-	Status *Status          // nil = devices are assumed seen, online, idle, capable, at v0.0.0
-	Facts  map[string]Facts // by device; absent = only what the status branch observed
+	Status *Status               // nil = devices are assumed seen, online, idle, capable, at v0.0.0
+	Heard  func(id string) Heard // nil = nothing; only what the status branch observed counts
 
 	Now        time.Time
 	OwnVersion string
@@ -33,17 +26,15 @@ type Scene struct {
 
 	Delivered map[string]bool   // devices whose delivery is known to be as it should
 	Pickup    map[string]Pickup // devices whose pickup clock was restarted
-
-	due *time.Time // gets the earliest time at which the same scene means something else; nil = nobody asks
 }
 
-// Facts is what a daemon has heard from a device.
-type Facts struct {
-	Report    *schema.Report // the newest good one; nil = what the status branch observed
-	Problem   string         // why the newest one is not good
-	LastSeen  time.Time
-	Duplicate bool // two installations take turns under this name
+// clock is what a scene knows of the time.
+type clock struct {
+	now        time.Time
+	noTimeouts bool // it cannot be trusted
 }
+
+func (s *Scene) clock() clock { return clock{s.Now, s.NoTimeouts} }
 
 // AssumedVersion is what a device that has applied nothing reports.
 const AssumedVersion = "v0.0.0"
@@ -51,44 +42,84 @@ const AssumedVersion = "v0.0.0"
 // PlannerInput maps a scene to the planner's values. Devices are in the order
 // of the fleet; removed ones that still count come after them, by id.
 func PlannerInput(s Scene) planner.Input {
+	in := s.input()
+	in.Devices = make([]planner.Device, 0, len(s.Fleet.Devices))
+	standing := 0
+	for _, m := range s.Fleet.Devices {
+		k := s.known(m)
+		if k.stands() {
+			standing++
+		}
+		d, _ := k.look(s.clock())
+		if s.Status == nil {
+			d.Seen, d.Online, d.LastSeen = true, true, s.Now
+			d.Version, d.ProtocolVersion = AssumedVersion, math.MaxInt32
+		}
+		in.Devices = append(in.Devices, d)
+	}
+	for _, k := range s.removed(standing) {
+		d, _ := k.look(s.clock())
+		in.Devices = append(in.Devices, d)
+	}
+	return in
+}
+
+// input is all of a planner's input but the devices.
+func (s *Scene) input() planner.Input {
 	in := planner.Input{
 		Now: s.Now, OwnVersion: s.OwnVersion, Watching: s.Watching, Stopped: s.Stopped, NoTimeouts: s.NoTimeouts,
 		Policies: make([]planner.Policy, 0, len(s.Fleet.Policies)),
-		Devices:  make([]planner.Device, 0, len(s.Fleet.Devices)),
 	}
-	offline := map[string]time.Duration{}
 	for _, p := range s.Fleet.Policies {
-		pp := s.policy(p)
-		offline[pp.Name] = pp.OfflineAfter
-		in.Policies = append(in.Policies, pp)
+		in.Policies = append(in.Policies, s.policy(p))
 	}
-	present := make(map[string]bool, len(s.Fleet.Devices))
-	for _, m := range s.Fleet.Devices {
-		present[m.ID] = true
-		in.Devices = append(in.Devices, s.device(m, offline[m.Policy]))
+	return in
+}
+
+// known is what a scene knows of a device of the fleet.
+func (s *Scene) known(m *schema.Member) known {
+	k := known{member: m, policy: s.Fleet.Policy(m.Policy)}
+	if why, ok := s.Restrict.Hold[m.ID]; ok {
+		k.restricted = or(oneLine(why), "held")
 	}
+	if s.Status != nil {
+		s.hear(&k, m.ID, s.Status.record(m.ID))
+	}
+	return k
+}
+
+// removed are the devices that left the fleet and still count, by id. standing
+// is how many of the fleet's are among those of the status branch.
+func (s *Scene) removed(standing int) []known {
 	if s.Status == nil {
-		return in
+		return nil
 	}
-	var gone []planner.Device
-	for id, rec := range s.Status.Devices {
-		if !present[id] {
-			gone = append(gone, s.removed(rec, offline[rec.Status.Policy]))
+	var gone []known
+	if standing < len(s.Status.Devices) {
+		for id, rec := range s.Status.Devices {
+			if s.Fleet.Member(id) == nil {
+				k := known{policy: s.Fleet.Policy(rec.Status.Policy)}
+				s.hear(&k, id, rec)
+				gone = append(gone, k)
+			}
 		}
 	}
 	for id, rec := range s.Status.Retired {
-		if !present[id] && counts(rec.Status) {
-			gone = append(gone, s.removed(rec, 0))
+		if s.Fleet.Member(id) == nil && counts(rec.Status) {
+			gone = append(gone, known{record: rec})
 		}
 	}
-	slices.SortFunc(gone, func(a, b planner.Device) int {
-		if a.ID < b.ID {
-			return -1
-		}
-		return 1
+	slices.SortFunc(gone, func(a, b known) int {
+		return cmp.Or(cmp.Compare(a.record.ID, b.record.ID), cmp.Compare(a.record.Path, b.record.Path))
 	})
-	in.Devices = append(in.Devices, gone...)
-	return in
+	return gone
+}
+
+func (s *Scene) hear(k *known, id string, rec *Record) {
+	k.record, k.delivered, k.pickup = rec, s.Delivered[id], s.Pickup[id]
+	if s.Heard != nil {
+		k.heard = s.Heard(id)
+	}
 }
 
 // counts says whether a removed device's past can still halt a policy.
@@ -166,44 +197,6 @@ func releaseOf(fleet *schema.Fleet, m *schema.Member) string {
 	return fleet.ReleaseDigest(m.Line, m.Version)
 }
 
-// holdOf is why a device is held in git; "" = it is not.
-func (s *Scene) holdOf(m *schema.Member) string {
-	if m.Device != nil && m.Device.Spec.Hold != nil {
-		return or(oneLine(m.Device.Spec.Hold.Reason), "held")
-	}
-	if why, ok := s.Restrict.Hold[m.ID]; ok {
-		return or(oneLine(why), "held")
-	}
-	return ""
-}
-
-func (s *Scene) device(m *schema.Member, offlineAfter time.Duration) planner.Device {
-	d := planner.Device{
-		ID: m.ID, Policy: m.Policy, Target: planner.Target{Version: m.Version}, Rollout: m.Rollout,
-		NoTarget: m.NoTarget, Pinned: m.Pinned, OwnSpec: ownSpec(m),
-	}
-	if m.Rendered != nil {
-		d.Target.Digest = m.Rendered.Digest
-	}
-	if m.Device != nil && m.Device.Spec.ForgetFailuresBefore != nil {
-		d.ForgetBefore = *m.Device.Spec.ForgetFailuresBefore
-	}
-	if hold := s.holdOf(m); hold != "" {
-		d.AdminHeld, d.HeldReason = true, hold
-	}
-	if s.Status == nil {
-		d.Seen, d.Online, d.LastSeen = true, true, s.Now
-		d.Version, d.ProtocolVersion = AssumedVersion, math.MaxInt32
-		return d
-	}
-	rec := s.Status.record(m.ID)
-	s.hear(&d, rec, offlineAfter)
-	if r := s.Facts[m.ID].Report; r != nil && m.Rendered != nil {
-		d.Missing = missing(m.Rendered.Needs, r.Capabilities)
-	}
-	return d
-}
-
 // record is what the status branch knows of a device, also of one that was
 // removed and is back.
 func (s *Status) record(id string) *Record {
@@ -213,209 +206,10 @@ func (s *Status) record(id string) *Record {
 	return s.Retired[id]
 }
 
-func missing(needs, offers []string) []string {
-	var out []string
-	for _, n := range needs {
-		if !slices.Contains(offers, n) {
-			out = append(out, n)
-		}
-	}
-	return out
-}
-
-func (s *Scene) removed(rec *Record, offlineAfter time.Duration) planner.Device {
-	d := planner.Device{ID: rec.ID, Policy: rec.Status.Policy, Removed: true}
-	s.hear(&d, rec, offlineAfter)
-	return d
-}
-
-// hear fills in what the device said, and its attempts.
-func (s *Scene) hear(d *planner.Device, rec *Record, offlineAfter time.Duration) {
-	facts := s.Facts[d.ID]
-	var observed *schema.Observed
-	if rec != nil {
-		observed = rec.Status.Observed
-		d.Attempts = s.attempts(rec, facts)
-	}
-	if facts.Report != nil && !older(facts.Report, observed) {
-		s.hearReport(d, facts.Report, observed)
-	} else if observed != nil && observed.InstallID != "" {
-		hearObserved(d, observed)
-	} else {
-		return
-	}
-	d.Seen, d.Duplicate = true, facts.Duplicate
-	d.LastSeen = facts.LastSeen
-	d.Online = s.online(facts, observed, offlineAfter)
-	switch {
-	case d.Online && d.LastSeen.IsZero():
-		d.LastSeen = s.Now
-	case !d.Online:
-		d.OfflineSince = offlineSince(facts, observed)
-		if d.LastSeen.IsZero() {
-			d.LastSeen = d.OfflineSince
-		}
-	}
-}
-
-func (s *Scene) hearReport(d *planner.Device, r *schema.Report, observed *schema.Observed) {
-	d.InstallID, d.Version, d.Digest = r.InstallID, r.Current.Version, r.Current.Digest
-	d.ProtocolVersion, d.Heartbeat = r.ProtocolVersion, heartbeatOf(r)
-	d.Busy, d.BusyReason = r.Busy, r.BusyReason
-	if r.Hold != nil {
-		d.AdminHeld = true
-		if d.HeldReason == "" {
-			d.HeldReason = or(r.Hold.Reason, "held on the device")
-		}
-	}
-	d.Said = planner.Said{
-		Fresh: newer(r, observed), Sequence: r.Sequence, Attempt: r.Attempt, Phase: string(r.Phase),
-		Begun: r.Begun, Starting: r.Phase == schema.PhaseStarting, Outcome: string(r.Outcome), Settled: r.Settled,
-		Recalled: r.Recalled, Stage: r.Stage, Message: messageOf(r),
-	}
-}
-
-// hearObserved goes by what the status branch recorded, which decides nothing
-// more.
-func hearObserved(d *planner.Device, o *schema.Observed) {
-	d.InstallID, d.Version, d.Digest = o.InstallID, o.Version, o.Digest
-	d.ProtocolVersion, d.Heartbeat = math.MaxInt32, defaultHeartbeat
-	d.Busy = o.Busy
-	if o.Held != "" {
-		d.AdminHeld = true
-		if d.HeldReason == "" {
-			d.HeldReason = o.Held
-		}
-	}
-	d.Said = planner.Said{Sequence: o.Sequence, Attempt: o.Attempt, Phase: string(o.Phase), Message: o.Reason}
-}
-
-// newer says whether a report may decide something: it is newer than the one
-// last decided from, or another installation's.
-func newer(r *schema.Report, o *schema.Observed) bool {
-	return o == nil || o.InstallID != r.InstallID || r.Sequence > o.Sequence
-}
-
-// older says whether a report is from before the one last decided from: this
-// daemon's view lags.
-func older(r *schema.Report, o *schema.Observed) bool {
-	return o != nil && o.InstallID == r.InstallID && r.Sequence < o.Sequence
-}
-
-// messageOf is what a person should read about the report's attempt.
-func messageOf(r *schema.Report) string {
-	if r.Outcome != "" && r.Outcome != schema.OutcomeOK {
-		for i := len(r.Failures) - 1; i >= 0; i-- {
-			if f := r.Failures[i]; f.Attempt == r.Attempt {
-				return oneLine(f.Message)
-			}
-		}
-	}
-	return oneLine(r.Reason)
-}
-
-// heartbeatOf clamps what a device says of itself.
-func heartbeatOf(r *schema.Report) time.Duration {
-	return min(max(time.Duration(r.HeartbeatInterval), planner.MinHeartbeat), planner.MaxHeartbeat)
-}
-
-// offlineLimit is the silence after which a device is offline.
-func offlineLimit(r *schema.Report, configured time.Duration) time.Duration {
-	if configured > 0 {
-		return configured
-	}
-	beat := defaultHeartbeat
-	if r != nil {
-		beat = heartbeatOf(r)
-	}
-	return max(planner.OfflineHeartbeats*beat, minOfflineAfter)
-}
-
-// online says whether a device was heard from in time. One that stands as
-// offline comes back only by a newer report, so that daemons that heard of it
-// at different times do not take turns.
-func (s *Scene) online(f Facts, o *schema.Observed, configured time.Duration) bool {
-	heard := f.Report != nil && newer(f.Report, o)
-	if o != nil && !o.Online && !heard {
-		return false
-	}
-	if f.LastSeen.IsZero() || s.NoTimeouts {
-		return o == nil || o.Online || heard
-	}
-	silent := f.LastSeen.Add(offlineLimit(f.Report, configured)).Add(1)
-	if !s.Now.Before(silent) {
-		return false
-	}
-	if s.due != nil {
-		*s.due = earlier(*s.due, silent)
-	}
-	return true
-}
-
-func offlineSince(f Facts, o *schema.Observed) time.Time {
-	if o != nil && !o.Online && o.OfflineSince != nil {
-		return *o.OfflineSince
-	}
-	return stamp(f.LastSeen)
-}
-
-func (s *Scene) attempts(rec *Record, facts Facts) []planner.Attempt {
-	out := make([]planner.Attempt, 0, len(rec.Status.Attempts))
-	for i := range rec.Status.Attempts {
-		a := &rec.Status.Attempts[i]
-		pa := planner.Attempt{
-			Number: a.Attempt, Policy: a.Policy, Line: a.Line, Target: planner.Target{Version: a.Version, Digest: a.Digest},
-			Rollout: a.Rollout, Release: a.Release, InstallID: a.InstallID, Pinned: a.Pinned,
-			AssignedAt: a.AssignedAt, StartedAt: timeOf(a.StartedAt), OnTargetAt: timeOf(a.OnTargetAt), EndedAt: timeOf(a.EndedAt),
-			Outcome: planner.Outcome(a.Outcome), Because: causeOf(a),
-		}
-		if p, ok := s.Pickup[rec.ID]; ok && p.Attempt == a.Attempt {
-			pa.PickupFrom = p.From
-		}
-		if a.Recall != nil && a.Outcome == "" {
-			pa.Recalled = planner.Outcome(a.Recall.Outcome)
-		}
-		if doc := rec.Assignment; doc != nil && (doc.Spec == nil || doc.Attempt != a.Attempt) {
-			pa.RecallDelivered = s.Delivered[rec.ID] && facts.Problem == "" &&
-				(facts.Report == nil || !older(facts.Report, rec.Status.Observed))
-		}
-		out = append(out, pa)
-	}
-	return out
-}
-
-// causeOf is why an attempt ended or is being taken back. Of one that had
-// not begun the recall tells it; its end says only that nothing had begun.
-func causeOf(a *schema.Attempt) string {
-	if a.Recall != nil && (a.Outcome == "" || a.Outcome == schema.OutcomeDeferred || a.Outcome == schema.OutcomeUnreached) {
-		return a.Recall.Because
-	}
-	return a.Message
-}
-
-func timeOf(t *time.Time) time.Time {
-	if t == nil {
-		return time.Time{}
-	}
-	return *t
-}
-
 // PlanNow says what the next pass would decide. It is pure: nothing is
 // fetched, recorded or sent. Without a status, devices are assumed seen,
 // online, idle, capable and at [AssumedVersion].
 func PlanNow(fleet *schema.Fleet, st *Status, reports map[string]*schema.Report, now time.Time, ownVersion string) planner.Result {
-	s := Scene{Fleet: fleet, Status: st, Facts: map[string]Facts{}, Now: now, OwnVersion: ownVersion}
-	if st != nil {
-		for id := range st.Devices {
-			s.Facts[id] = Facts{Duplicate: isDuplicate(st.record(id), nil, false, now)}
-		}
-	}
-	for id, r := range reports {
-		f := Facts{Report: r}
-		if st != nil {
-			f.Duplicate = isDuplicate(st.record(id), r, false, now)
-		}
-		s.Facts[id] = f
-	}
-	return planner.Plan(PlannerInput(s))
+	heard := func(id string) Heard { return Heard{Report: reports[id], Present: reports[id] != nil} }
+	return planner.Plan(PlannerInput(Scene{Fleet: fleet, Status: st, Heard: heard, Now: now, OwnVersion: ownVersion}))
 }

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"sort"
 	"strings"
-	"time"
 
 	"sigs.k8s.io/yaml"
 
@@ -50,6 +49,17 @@ type Record struct {
 	kept *schema.Assignment
 }
 
+// needs lists the digests of the payloads that have to be kept for a device.
+func (rec *Record) needs() []string {
+	switch {
+	case rec == nil:
+		return nil
+	case rec.kept == nil:
+		return rec.payloads
+	}
+	return append(payloadsOf(rec.kept.Spec), rec.payloads...)
+}
+
 // Status is the status branch at one commit.
 type Status struct {
 	Commit  string              // "" = there is no status branch yet
@@ -59,9 +69,9 @@ type Status struct {
 	Marks   []*schema.FailureMarks
 
 	blobs map[string]string               // every path → blob
-	marks map[string]*schema.FailureMarks // by path
+	marks map[string]*schema.FailureMarks // every path below failures/; nil = it cannot be read
 
-	newest *time.Time // see newestTime; nil = not looked for yet
+	tally *tally // see counted; nil = nobody asked yet
 }
 
 // ReadStatus reads the tip of a status branch. Where there is none, Commit is
@@ -101,6 +111,9 @@ func (s *Status) swept() string {
 	}
 	return s.Fleet.SourceCommit
 }
+
+// blob is what stands at a path; "" = nothing.
+func (s *Status) blob(path string) string { return s.blobs[path] }
 
 // newerFormat says that a newer program wrote the status branch.
 type newerFormat struct{ format int }
@@ -278,6 +291,10 @@ func (rd *statusReader) assignment(ctx context.Context, rec *Record) error {
 		return nil
 	}
 	if old := rd.prev.Devices[rec.ID]; old != nil && old.Path == rec.Path && rd.unchanged(p) {
+		if old.Status == rec.Status {
+			rd.s.Devices[rec.ID] = old // nothing of it changed
+			return nil
+		}
 		rec.Assignment, rec.payloads, rec.delivery = old.Assignment, old.payloads, old.delivery
 		return nil
 	}
@@ -301,9 +318,8 @@ func (rd *statusReader) mark(ctx context.Context, p string) error {
 	err := rd.decode(ctx, p, m)
 	var bad *unreadable
 	if errors.As(err, &bad) {
-		return nil // only a view, written again from the attempts
-	}
-	if err != nil {
+		m = nil // only a view, written again from the attempts
+	} else if err != nil {
 		return err
 	}
 	rd.s.marks[p] = m
@@ -311,7 +327,7 @@ func (rd *statusReader) mark(ctx context.Context, p string) error {
 }
 
 func (s *Status) sortMarks() {
-	s.Marks = slices.Collect(maps.Values(s.marks))
+	s.Marks = slices.DeleteFunc(slices.Collect(maps.Values(s.marks)), func(m *schema.FailureMarks) bool { return m == nil })
 	sort.Slice(s.Marks, func(i, j int) bool {
 		a, b := s.Marks[i], s.Marks[j]
 		if a.Policy != b.Policy {
