@@ -87,7 +87,12 @@ type Member struct {
 }
 
 // Labels are what selectors and budgets go by.
-func (m *Member) Labels() map[string]string { return m.Device.Metadata.Labels }
+func (m *Member) Labels() map[string]string {
+	if m.Device == nil {
+		return nil
+	}
+	return m.Device.Metadata.Labels
+}
 
 // Rendered is a desired spec as it would be assigned.
 type Rendered struct {

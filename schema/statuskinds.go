@@ -226,27 +226,30 @@ type RolloutStatus struct {
 	FrozenUntil *time.Time `json:"frozenUntil,omitempty"`
 }
 
-// PilotStatus is the progress of a rollout's trial.
+// PilotStatus is the progress of a rollout's trial, in devices.
 type PilotStatus struct {
-	Count int  `json:"count"` // devices wanted
-	Done  int  `json:"done"`  // that have ended well and soaked
-	Over  bool `json:"over"`
-	// SoakedAt is when enough of those that are done will have soaked.
-	SoakedAt *time.Time `json:"soakedAt,omitempty"`
+	Count   int  `json:"count"`   // wanted
+	Done    int  `json:"done"`    // have ended well and soaked
+	Soaking int  `json:"soaking"` // have ended well, but not shown that they soaked
+	Moving  int  `json:"moving"`  // in flight
+	Over    bool `json:"over"`
+	// SoakingUntil is when the last soak under way ends.
+	SoakingUntil *time.Time `json:"soakingUntil,omitempty"`
 }
 
-// WaveStatus is the progress of one wave of a rollout.
+// WaveStatus is the progress of one wave of a rollout, in devices.
 type WaveStatus struct {
 	Name      string `json:"name"` // "" = the rest
 	Open      bool   `json:"open"`
 	Satisfied bool   `json:"satisfied"` // the next wave need not wait for it
 	Members   int    `json:"members"`
-	Done      int    `json:"done"`   // on the target
-	Moving    int    `json:"moving"` // in flight
-	Failed    int    `json:"failed"` // count as failed or refused
-	Needed    int    `json:"needed"` // successes that satisfy it
-	// SoakedAt is when enough members will have soaked.
-	SoakedAt *time.Time `json:"soakedAt,omitempty"`
+	Countable int    `json:"countable"` // members that it waits for, or that are done
+	Done      int    `json:"done"`      // on the target and soaked
+	Needed    int    `json:"needed"`    // how many of them satisfy it
+	Soaking   int    `json:"soaking"`   // on the target, but not shown that they soaked
+	Moving    int    `json:"moving"`    // in flight
+	// SoakingUntil is when the last soak under way ends.
+	SoakingUntil *time.Time `json:"soakingUntil,omitempty"`
 }
 
 // InFlight is one device that holds a slot.
