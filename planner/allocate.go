@@ -9,64 +9,126 @@ import (
 	"time"
 )
 
-// gate holds a device back with its whole rollout; no code means that it may
-// go as soon as there is a slot.
-func (pl *plan) gate(d *device) finding {
-	p := d.policy
-	switch {
-	case pl.Stopped != "":
-		return no(Stopped, because("stopped", pl.Stopped))
-	case p.Paused != "":
-		return no(Paused, because("policy "+word(p.Name)+" is paused", p.Paused))
-	case p.halted() && !d.Pinned && !pl.mayRetry(d, p):
-		v := no(Halted, fmt.Sprintf("more devices failed or refused %s than policy %s allows; until that changes or they are forgotten", word(p.target), word(p.Name)))
-		v.detail = p.haltText
-		return v
-	}
-	return finding{}
+// queue is the devices of a policy that only wait for their turn.
+type queue struct {
+	*policy
+	waiting         []*candidate
+	free, position  int
+	available       int
+	moved           bool    // it upgrades somebody in this plan
+	queued, guarded finding // what binds is the same for all that are left
 }
 
 // allocate gives the free slots to those who are left, in order of priority.
-// The blocked are skipped, so that nobody waits behind them.
+// The blocked are skipped, so that nobody waits behind them. Policies take
+// turns, so that one does not use up what they share: the next slot is that of
+// the policy with the fewest in flight, and among equals of the first device.
 func (pl *plan) allocate() {
-	waiting := map[*policy][]*candidate{}
+	byPolicy := map[*policy]*queue{}
 	for _, d := range pl.devices {
-		if !d.Removed && d.verdict.code == "" {
-			waiting[d.policy] = append(waiting[d.policy], pl.candidate(d))
+		if d.Removed || d.verdict.code != "" {
+			continue
 		}
+		q := byPolicy[d.policy]
+		if q == nil {
+			q = &queue{policy: d.policy, free: max(0, d.policy.slots-d.policy.inFlight), available: d.policy.available}
+			byPolicy[d.policy] = q
+		}
+		q.waiting = append(q.waiting, pl.candidate(d))
 	}
+	turns := make([]*queue, 0, len(byPolicy))
 	for _, p := range pl.policies {
-		queue := waiting[p]
-		slices.SortFunc(queue, (*candidate).compare)
-		free := max(0, p.slots-p.inFlight)
-		available, position := p.available, 0
-		queued, guarded := "", ""
-		for _, c := range queue {
-			d := c.device
-			if free > 0 && available-1 >= p.keep {
-				free--
-				available--
-				d.verdict = pl.upgrade(d)
-				p.holders = append(p.holders, d.ID)
-				continue
-			}
-			position++
-			d.verdict = no(Queued, "waits for its turn to go to "+word(d.target.Version))
-			d.verdict.position = position
-			// What binds is the same for all that are left.
-			if free > 0 {
-				if guarded == "" {
-					guarded = pl.guardText(p, available)
-				}
-				d.verdict.code, d.verdict.detail = FleetGuard, guarded
-				continue
-			}
-			if queued == "" {
-				queued = p.queueText()
-			}
-			d.verdict.detail = queued
+		if q := byPolicy[p]; q != nil {
+			slices.SortFunc(q.waiting, (*candidate).compare)
+			turns = append(turns, q)
 		}
 	}
+	for len(turns) > 0 {
+		q := slices.MinFunc(turns, func(a, b *queue) int {
+			return cmp.Or(cmp.Compare(len(a.holders), len(b.holders)), a.waiting[0].compare(b.waiting[0]))
+		})
+		for moved := false; !moved && len(q.waiting) > 0; q.waiting = q.waiting[1:] {
+			moved = pl.offer(q, q.waiting[0].device)
+		}
+		turns = slices.DeleteFunc(turns, func(q *queue) bool { return len(q.waiting) == 0 })
+	}
+}
+
+// offer upgrades a device, if that breaks no limit.
+func (pl *plan) offer(q *queue, d *device) bool {
+	p := q.policy
+	if !d.Pinned && p.pilot.on && p.pilot.room == 0 {
+		if p.gates.pilot.code == "" {
+			p.gates.pilot = p.pilotHold(pl)
+		}
+		d.verdict = p.gates.pilot
+		return false
+	}
+	full := pl.fullGroup(d)
+	switch {
+	case q.free == 0 || len(pl.fleet.holders) >= pl.fleet.slots || p.waits(q.moved):
+		d.verdict = pl.queued(q)
+	case q.available-1 < p.keep:
+		if q.guarded.code == "" {
+			q.guarded = no(FleetGuard, "")
+			q.guarded.detail = pl.guardText(p, q.available)
+		}
+		d.verdict = q.guarded
+	case full != nil:
+		full.waiting++
+		d.verdict = full.finding()
+	default:
+		pl.take(q, d)
+		return true
+	}
+	q.position++
+	d.verdict.position = q.position
+	d.verdict.reason = "waits for its turn to go to " + word(d.target.Version)
+	if d.verdict.code == Queued {
+		d.verdict.notBefore = p.paceAt(q.position)
+	}
+	return false
+}
+
+// take gives a device its slot.
+func (pl *plan) take(q *queue, d *device) {
+	p := q.policy
+	q.free--
+	q.moved = true
+	q.available--
+	p.holders = append(p.holders, d.ID)
+	pl.fleet.holders = append(pl.fleet.holders, d.ID)
+	if !d.Pinned {
+		p.pilot.taken++
+		p.pilot.room = max(0, p.pilot.room-1)
+	}
+	pl.eachGroup(d, func(g *group) bool {
+		g.away = append(g.away, d)
+		g.taken++
+		g.hold = finding{}
+		return true
+	})
+	d.verdict = pl.upgrade(d)
+}
+
+// queued names what keeps all that are left from a slot.
+func (pl *plan) queued(q *queue) finding {
+	if q.queued.code != "" {
+		return q.queued
+	}
+	p, v := q.policy, no(Queued, "")
+	switch {
+	case q.free == 0:
+		v.field, v.detail = "maxInFlight", p.queueText()
+	case len(pl.fleet.holders) >= pl.fleet.slots:
+		v.field, v.detail, v.in = "maxInFlight", pl.fleet.queueText(), InFleet
+	case q.moved:
+		v.field, v.detail = "minInterval", "one at a time, minInterval "+span(p.MinInterval)+" apart"
+	default:
+		v.field, v.detail = "minInterval", "minInterval "+span(p.MinInterval)+" after the upgrade of "+at(p.pace.last)
+	}
+	q.queued = v
+	return v
 }
 
 func (pl *plan) upgrade(d *device) finding {
@@ -89,13 +151,14 @@ func (pl *plan) upgrade(d *device) finding {
 // candidate is a device with its place in the queue.
 type candidate struct {
 	*device
+	wave         int
 	failedBefore bool      // it failed this version with other content: a fix is tried where it failed
 	recalledAt   time.Time // the last time in this rollout; zero = never, which goes first
 	shuffle      [sha256.Size]byte
 }
 
 func (pl *plan) candidate(d *device) *candidate {
-	c := &candidate{device: d}
+	c := &candidate{device: d, wave: d.policy.wave(d)}
 	for i := range d.attempts {
 		a := &d.attempts[i]
 		switch a.Outcome {
@@ -118,6 +181,9 @@ func (pl *plan) candidate(d *device) *candidate {
 // compare is the order in which devices go: stable within a rollout, and
 // another one in the next, so that not always the same device goes first.
 func (c *candidate) compare(o *candidate) int {
+	if c.wave != o.wave {
+		return cmp.Compare(c.wave, o.wave)
+	}
 	if c.failedBefore != o.failedBefore {
 		if c.failedBefore {
 			return -1

@@ -27,7 +27,13 @@ func (pl *plan) check(d *device) finding {
 	case !p.Enabled:
 		return no(Disabled, "policy "+word(p.Name)+" is not enabled")
 	case p.bad != "":
-		return no(BadPolicy, "policy "+word(p.Name)+": "+p.bad)
+		v := no(BadPolicy, "policy "+word(p.Name)+": "+p.bad)
+		v.field = p.badField
+		return v
+	case pl.fleet.bad.text != "":
+		v := no(BadPolicy, "what holds for the whole fleet: "+pl.fleet.bad.text)
+		v.field = pl.fleet.bad.field
+		return v.fleetWide()
 	case !d.Seen:
 		return no(NeverSeen, "it has never reported")
 	case d.current:
@@ -62,27 +68,40 @@ func (pl *plan) check(d *device) finding {
 const duplicateReason = "two installations take turns under this name: give one of them its own; " +
 	"it ends once only one has reported for an hour, or for three of its heartbeats if that is longer"
 
-// checkVersion says whether going to the target is an upgrade at all.
-func (pl *plan) checkVersion(d *device) finding {
-	target := word(d.target.Version)
-	switch {
-	case d.NoTarget != "":
-		return no(NoTarget, word(d.NoTarget))
-	case d.target.Version == "":
-		return no(NoTarget, "there is neither a targetVersion nor an own build to go to")
-	case pl.versions.parse(d.target.Version) == nil:
-		return no(NoTarget, target+" is no version that can be compared")
-	case d.Version == "":
-		return no(UnknownVersion, "it does not tell its build")
+// versionCode says whether going to the target is an upgrade at all; "" = it
+// is.
+func (pl *plan) versionCode(d *device) Code {
+	if d.NoTarget != "" || pl.versions.parse(d.target.Version) == nil {
+		return NoTarget
 	}
 	runs := pl.versions.parse(d.Version)
-	if runs == nil {
-		return no(UnknownVersion, "its build "+word(d.Version)+" is no version that can be compared")
+	switch {
+	case runs == nil:
+		return UnknownVersion
+	case runs.GreaterThan(pl.versions.parse(d.target.Version)) && !pl.mayGoDown(d):
+		return Newer
 	}
-	if runs.GreaterThan(pl.versions.parse(d.target.Version)) && !pl.mayGoDown(d) {
-		return no(Newer, fmt.Sprintf("runs %s, newer than %s; it goes down only if rollbackFrom names %[1]s", word(d.Version), target))
+	return ""
+}
+
+func (pl *plan) checkVersion(d *device) finding {
+	code := pl.versionCode(d)
+	runs, target := word(d.Version), word(d.target.Version)
+	switch {
+	case code == "":
+		return finding{}
+	case code == Newer:
+		return no(code, fmt.Sprintf("runs %s, newer than %s; it goes down only if rollbackFrom names %[1]s", runs, target))
+	case code == UnknownVersion && d.Version == "":
+		return no(code, "it does not tell its build")
+	case code == UnknownVersion:
+		return no(code, "its build "+runs+" is no version that can be compared")
+	case d.NoTarget != "":
+		return no(code, word(d.NoTarget))
+	case d.target.Version == "":
+		return no(code, "there is neither a targetVersion nor an own build to go to")
 	}
-	return finding{}
+	return no(code, target+" is no version that can be compared")
 }
 
 // mayGoDown says whether the policy names the device's newer version.
@@ -207,3 +226,9 @@ func (d *device) engaged() (bool, string) {
 }
 
 func no(c Code, reason string) finding { return finding{code: c, reason: reason} }
+
+// fleetWide says that the finding's field is one of those over all policies.
+func (f finding) fleetWide() finding {
+	f.in = InFleet
+	return f
+}

@@ -7,8 +7,8 @@ type Code string
 
 // The codes. The first check that matches gives a device its code: facts
 // about the device, then the gates of its rollout, then the allocation of
-// slots among those that are left. Three have a prefix because an outcome or
-// a type has the plain name.
+// slots among those that are left. Some have a prefix because an outcome or a
+// type has the plain name.
 const (
 	BadInput       Code = "BadInput"
 	Duplicate      Code = "Duplicate"
@@ -34,9 +34,15 @@ const (
 	Stopped Code = "Stopped"
 	Paused  Code = "Paused"
 	Halted  Code = "Halted"
+	Frozen  Code = "Frozen"
+
+	CodeWindow Code = "Window"
+	CodePilot  Code = "Pilot"
+	CodeWave   Code = "Wave"
 
 	Queued     Code = "Queued"
 	FleetGuard Code = "FleetGuard"
+	CodeBudget Code = "Budget"
 	Upgrade    Code = "Upgrade"
 )
 
@@ -67,7 +73,7 @@ func Codes() []CodeInfo {
 		{Upgrading, InFlight, "an attempt is assigned, has started, is being recalled, or settles"},
 		{Excluded, Leave, "no policy selects it"},
 		{Disabled, Leave, "its policy is not enabled"},
-		{BadPolicy, Attention, "its policy is invalid, so nobody goes"},
+		{BadPolicy, Attention, "its policy, or what holds for the whole fleet, is invalid, so nobody goes"},
 		{NeverSeen, Wait, "it has never reported"},
 		{Current, Leave, "it is on its target"},
 		{NoTarget, Attention, "the target, or the control plane's own build, is no version or has no release"},
@@ -83,10 +89,15 @@ func Codes() []CodeInfo {
 		{Absent, Wait, "nothing was heard from it for so long that nobody counts on it"},
 		{Busy, Wait, "it is at work, waits for something, or cannot tell"},
 		{Stopped, Wait, "a guard of the sweep lets nobody go"},
-		{Paused, Wait, "its policy is paused"},
+		{Paused, Wait, "its policy, or the whole fleet, is paused"},
 		{Halted, Wait, "more devices failed or refused the release than its policy allows"},
-		{Queued, Wait, "no slot is free"},
+		{Frozen, Wait, "a freeze is in force, of its policy or of the whole fleet"},
+		{CodeWindow, Wait, "its policy's windows are closed"},
+		{CodePilot, Wait, "the pilot of its rollout is not over"},
+		{CodeWave, Wait, "an earlier wave of its rollout is not satisfied"},
+		{Queued, Wait, "no slot is free, or minInterval since the last upgrade is not over"},
 		{FleetGuard, Wait, "too few devices would stay available"},
+		{CodeBudget, Wait, "as many devices of its group are unavailable as a budget allows"},
 		{Upgrade, Go, "it gets its new desired spec now"},
 	}
 }
@@ -106,7 +117,7 @@ func (c Code) Kind() Kind {
 // that was assigned in this sweep is Upgrading, and Upgrade only a plan's word.
 func (c Code) ForGit() Code {
 	switch c {
-	case FleetGuard:
+	case FleetGuard, CodeBudget:
 		return Queued
 	case Upgrade:
 		return Upgrading

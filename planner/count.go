@@ -19,18 +19,45 @@ func (pl *plan) count() {
 				holding[k] = true
 				p := pl.rulesOf(d, a)
 				p.holders = append(p.holders, d.ID)
+				pl.fleet.holders = append(pl.fleet.holders, d.ID)
+				if !a.Pinned {
+					p.pilot.inside++
+				}
 			}
 		}
-		if d.Removed || d.policy == nil {
+		if d.Removed {
 			continue
 		}
-		if d.Upgrading && d.open() == nil {
+		asked := d.Upgrading && d.open() == nil
+		if asked {
+			pl.fleet.holders = append(pl.fleet.holders, d.ID)
+		}
+		there, available := d.bad == "" && !d.absent, d.isAvailable()
+		if there {
+			pl.fleet.n++
+			for _, b := range pl.fleet.budgets {
+				b.count(d, available)
+			}
+		}
+		if available {
+			pl.fleet.available++
+		}
+		if d.policy == nil {
+			continue
+		}
+		if asked {
 			d.policy.holders = append(d.policy.holders, d.ID)
+			if !d.Pinned {
+				d.policy.pilot.inside++
+			}
 		}
-		if d.bad == "" && !d.absent {
+		if there {
 			d.policy.n++
+			for _, b := range d.policy.budgets {
+				b.count(d, available)
+			}
 		}
-		if d.isAvailable() {
+		if available {
 			d.policy.available++
 		}
 		if !d.Pinned {
@@ -45,10 +72,8 @@ func (pl *plan) count() {
 	for _, p := range pl.policies {
 		p.inFlight = len(p.holders)
 		p.setLimits()
-		if p.halted() {
-			p.haltText = p.haltedText()
-		}
 	}
+	pl.fleet.setLimits()
 }
 
 // isAvailable says whether a device does its work now and nobody has taken

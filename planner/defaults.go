@@ -2,7 +2,7 @@ package planner
 
 import "time"
 
-// What zero fields of a [Policy] mean.
+// What zero fields of a [Policy], and of its parts, mean.
 const (
 	// DefaultMaxInFlight moves one device at a time.
 	DefaultMaxInFlight = 1
@@ -37,6 +37,24 @@ const (
 	// DefaultAbsentAfter takes a device out of every denominator: a week
 	// covers a weekend and a holiday.
 	DefaultAbsentAfter = 168 * time.Hour
+	// DefaultOfflineGrace is how long a device that was not tried yet and has
+	// become offline keeps its wave from being satisfied.
+	DefaultOfflineGrace = time.Hour
 	// DefaultMinProtocol is the oldest protocol that needs no hand.
 	DefaultMinProtocol = 1
+	// DefaultSuccessThreshold and DefaultMinSuccess are what a wave needs: all
+	// devices that can be counted, and one at least.
+	DefaultSuccessThreshold = 100
+	DefaultMinSuccess       = 1
+	// DefaultMaxUnavailable is what a budget leaves each group.
+	DefaultMaxUnavailable = 1
+)
+
+// What may be written, so that a plan is cheap whatever is.
+const (
+	MinWindow  = time.Minute
+	MaxWindow  = 24 * time.Hour
+	MaxWindows = 100
+	MaxBudgets = 100
+	MaxFreezes = 100
 )

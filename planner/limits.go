@@ -9,15 +9,24 @@ import (
 // policy is a [Policy] with its defaults filled in, and what was counted.
 type policy struct {
 	Policy
-	bad    string // why it is invalid; "" = it is fine
-	target string // version that it converges on
+	bad      string // why it is invalid; "" = it is fine
+	badField string // the field that is
+	target   string // version that it converges on
 
 	n, slots, inFlight, available, keep int
 	holders                             []string // ids of those that hold a slot
-	haltText                            string   // who halted it; for plans
 	failures, refusals                  marks
 	rollouts                            map[string]bool // present ones of its devices, pinned ones aside
 	counts                              map[Code]int
+
+	pilot    pilot
+	waves    []*wave // with the last, unwritten one; nil = the policy has none
+	waveOf   map[string]int
+	budgets  []*budget
+	calendar calendar
+	frozen   frozen
+	pace     pace
+	gates    gates
 }
 
 // marks are the devices that count as failed, or as refused, by id.
@@ -31,7 +40,14 @@ func (m marks) halts() bool { return len(m.ids) > m.limit }
 func (p *policy) halted() bool { return p.failures.halts() || p.refusals.halts() }
 
 func newPolicy(p Policy, own string) *policy {
-	e := &policy{Policy: p, bad: problem(p), target: p.TargetVersion, rollouts: map[string]bool{}, counts: map[Code]int{}}
+	bad := p.problem()
+	e := &policy{
+		Policy: p, bad: bad.text, badField: bad.field, target: p.TargetVersion,
+		rollouts: map[string]bool{}, counts: map[Code]int{}, frozen: frozen{by: -1},
+	}
+	if e.bad == "" {
+		e.budgets = newBudgets(p.Budgets, false)
+	}
 	e.failures.ids, e.refusals.ids = map[string]bool{}, map[string]bool{}
 	if e.target == "" {
 		e.target = own
@@ -42,6 +58,7 @@ func newPolicy(p Policy, own string) *policy {
 	e.UpdateTimeout = orDuration(p.UpdateTimeout, DefaultUpdateTimeout)
 	e.Settle = max(p.Settle, 0)
 	e.AbsentAfter = orDuration(p.AbsentAfter, DefaultAbsentAfter)
+	e.OfflineGrace = orDuration(p.OfflineGrace, DefaultOfflineGrace)
 	e.Backoff.Base = orDuration(p.Backoff.Base, DefaultBackoffBase)
 	e.Backoff.Cap = orDuration(p.Backoff.Cap, DefaultBackoffCap)
 	if !(p.Backoff.Factor >= 1) {
@@ -61,46 +78,6 @@ func orDuration(d, def time.Duration) time.Duration {
 		return def
 	}
 	return d
-}
-
-// problem says what is wrong with a policy, so that nobody goes by it.
-func problem(p Policy) string {
-	switch {
-	case p.MaxInFlight < 0 || p.MaxInFlightPercent < 0 || p.MaxInFlightPercent > 100:
-		return "maxInFlight is a count of devices, or 1% to 100%"
-	case p.MaxInFlight > 0 && p.MaxInFlightPercent > 0:
-		return "maxInFlight is a count or a percentage, not both"
-	case p.MaxAttempts < 0:
-		return "maxAttempts is negative"
-	case p.MinProtocol < 0:
-		return "minProtocol is negative"
-	case p.Backoff.Factor != 0 && !(p.Backoff.Factor >= 1 && p.Backoff.Factor <= math.MaxFloat32):
-		return "backoff.factor is less than 1"
-	}
-	for _, l := range []struct {
-		name string
-		Limit
-	}{{"minAvailable", p.MinAvailable}, {"failureLimit", p.FailureLimit}, {"refusalLimit", p.RefusalLimit}} {
-		switch {
-		case l.Count < 0 || l.Percent < 0 || l.Percent > 100:
-			return l.name + " is a count of devices, or 0% to 100%"
-		case l.Count > 0 && l.Percent > 0:
-			return l.name + " is a count or a percentage, not both"
-		}
-	}
-	for _, d := range []struct {
-		name string
-		time.Duration
-	}{
-		{"pickupTimeout", p.PickupTimeout}, {"updateTimeout", p.UpdateTimeout}, {"settle", p.Settle},
-		{"backoff.base", p.Backoff.Base}, {"backoff.cap", p.Backoff.Cap},
-		{"offlineAfter", p.OfflineAfter}, {"absentAfter", p.AbsentAfter},
-	} {
-		if d.Duration < 0 {
-			return d.name + " is negative"
-		}
-	}
-	return ""
 }
 
 // setLimits turns the policy's limits into counts, once N is known.
@@ -126,6 +103,9 @@ func (p *policy) setLimits() {
 	p.keep = min(p.keep, max(0, p.n-1))
 	p.failures.limit = limit(p.FailureLimit, DefaultFailureLimit, p.n)
 	p.refusals.limit = limit(p.RefusalLimit, max(MinRefusals, percentDown(DefaultRefusalPercent, p.n)), p.n)
+	for _, b := range p.budgets {
+		b.setLimits()
+	}
 }
 
 func (l Limit) isSet() bool { return l.Set || l.Count != 0 || l.Percent != 0 }

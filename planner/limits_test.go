@@ -104,14 +104,14 @@ func TestDefaultsAreThoseOfTheConstants(t *testing.T) {
 
 func TestCodesAreInTheOrderOfTheChecks(t *testing.T) {
 	want := "[BadInput Duplicate Upgrading Excluded Disabled BadPolicy NeverSeen Current NoTarget UnknownVersion Newer ByHand " +
-		"NeedsAgent Held Failed Refused Backoff Offline Absent Busy Stopped Paused Halted Queued FleetGuard Upgrade]"
+		"NeedsAgent Held Failed Refused Backoff Offline Absent Busy Stopped Paused Halted Frozen Window Pilot Wave Queued FleetGuard Budget Upgrade]"
 	var got []Code
 	for _, c := range Codes() {
 		got = append(got, c.Code)
 		if c.Kind == "" || c.Meaning == "" || c.Code.Kind() != c.Kind {
 			t.Errorf("%+v is not documented", c)
 		}
-		if git := c.Code.ForGit(); git == FleetGuard || git == Upgrade || git.ForGit() != git {
+		if git := c.Code.ForGit(); git == FleetGuard || git == CodeBudget || git == Upgrade || git.ForGit() != git {
 			t.Errorf("%s is %s for git", c.Code, git)
 		}
 	}

@@ -16,6 +16,11 @@ func Plan(in Input) Result {
 	pl.count()
 	pl.judgeRecalls()
 
+	// Then what holds back many: how far each rollout is, and the calendar.
+	pl.setPace()
+	pl.countWaves()
+	pl.closeGates()
+
 	for _, d := range pl.devices {
 		if d.Removed {
 			continue
@@ -33,6 +38,7 @@ func Plan(in Input) Result {
 type plan struct {
 	Input
 	versions versions
+	fleet    fleetWide
 	policies []*policy
 	byName   map[string]*policy
 	none     *policy // the defaults, for devices and attempts whose policy is gone
@@ -60,15 +66,17 @@ type finding struct {
 	reason, detail string
 	position       int
 	notBefore      time.Time
+	field          string // where it is not the one of the code
+	in             Place
 }
 
 func prepare(in Input) *plan {
-	pl := &plan{Input: in, versions: versions{}, byName: map[string]*policy{}, none: newPolicy(Policy{}, "")}
+	pl := &plan{Input: in, versions: versions{}, fleet: newFleet(in.Fleet), byName: map[string]*policy{}, none: newPolicy(Policy{}, "")}
 	for _, p := range in.Policies {
 		e := newPolicy(p, in.OwnVersion)
 		if other := pl.byName[p.Name]; other != nil {
-			e.bad = "two policies have this name"
-			other.bad = e.bad
+			e.bad, e.badField = "two policies have this name", "metadata.name"
+			other.bad, other.badField = e.bad, e.badField
 		} else {
 			pl.byName[p.Name] = e
 		}
@@ -219,10 +227,10 @@ func (pl *plan) result() Result {
 	said := map[key]bool{}
 	for _, d := range pl.devices {
 		if !d.Removed {
-			f := d.verdict
+			f := d.located()
 			r.Verdicts = append(r.Verdicts, Verdict{
 				Device: *d.Device, Upgrade: f.code == Upgrade, Code: f.code, Reason: f.reason,
-				Target: d.target, Detail: f.detail, Position: f.position, NotBefore: f.notBefore,
+				Target: d.target, Field: f.field, FieldIn: f.in, Detail: f.detail, Position: f.position, NotBefore: f.notBefore,
 			})
 			if d.policy != nil {
 				d.policy.counts[f.code]++
@@ -242,6 +250,7 @@ func (pl *plan) result() Result {
 	for _, p := range pl.policies {
 		r.Policies = append(r.Policies, pl.summary(p))
 	}
+	r.Fleet = pl.fleetSummary()
 	r.NextChange = pl.next
 	return r
 }

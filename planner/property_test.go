@@ -262,13 +262,6 @@ func notYet(now, t time.Time) time.Time {
 	return t
 }
 
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
 func TestProperty06_EnoughStayAvailable(t *testing.T) {
 	check(t, func(t *rapid.T, in Input, r Result) {
 		after := apply(in, r)

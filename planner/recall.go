@@ -39,6 +39,8 @@ func (pl *plan) recall(d *device, a *Attempt) (Outcome, string) {
 		return Deferred, "no policy selects the device any more"
 	case blocked:
 		return Deferred, why
+	case pl.fleet.Paused != "":
+		return Deferred, because("the fleet is paused", pl.fleet.Paused)
 	case rules.Paused != "":
 		return Deferred, because("the policy is paused", rules.Paused)
 	case d.NoTarget == "" && d.target.Version != "" && !matches(a.Target, d.target):

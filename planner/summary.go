@@ -14,6 +14,8 @@ func (pl *plan) summary(p *policy) Summary {
 		Failed: len(p.failures.ids), Refused: len(p.refusals.ids), Halted: p.halted(), HaltedBy: p.haltedBy(),
 		Counts: p.counts,
 	}
+	s.Pilot, s.Waves, s.Budgets = p.pilotSummary(), p.waveSummaries(), budgetSummaries(p.budgets)
+	s.Windows, s.Freeze, s.NextUpgrade = p.calendar.summary(), p.frozen.summary(), p.pace.next
 	if p.bad != "" {
 		s.Warnings = append(s.Warnings, p.bad)
 	}
@@ -67,18 +69,9 @@ func (pl *plan) guardText(p *policy, available int) string {
 		if d.policy != p || d.Removed || d.bad != "" || d.absent {
 			continue
 		}
-		why := ""
-		switch {
-		case d.open() != nil || d.Upgrading || d.verdict.code == Upgrade:
-			why = "in flight"
-		case d.held():
-			why = "held"
-		case d.offline:
-			why = "offline"
-		default:
-			continue
+		if why := d.away(); why != "" {
+			away = append(away, d.ID+" "+why)
 		}
-		away = append(away, d.ID+" "+why)
 	}
 	slices.Sort(away)
 	text := fmt.Sprintf("would leave %d of %d devices available, minAvailable keeps %d", available-1, p.n, p.keep)
@@ -86,4 +79,17 @@ func (pl *plan) guardText(p *policy, available int) string {
 		text += "; away: " + few(away)
 	}
 	return text
+}
+
+// away says why a device is not available, as the plan stands; "" = it is.
+func (d *device) away() string {
+	switch {
+	case d.open() != nil || d.Upgrading || d.verdict.code == Upgrade:
+		return "in flight"
+	case d.held():
+		return "held"
+	case d.offline:
+		return "offline"
+	}
+	return ""
 }

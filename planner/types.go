@@ -165,6 +165,11 @@ type Device struct {
 	InstallID string    `json:"install_id,omitempty"`
 	Digest    string    `json:"digest,omitempty"` // of what it runs; "" = not told
 	LastSeen  time.Time `json:"last_seen,omitzero"`
+	// Since is since when the record says that the device is as it reports;
+	// zero = not known. A wave's soak counts from it where the device is on
+	// its target without an attempt of this rollout that ended ok; where it is
+	// zero, such a device counts as having soaked.
+	Since time.Time `json:"since,omitzero"`
 	// OfflineSince is what the record says of a device that is offline, so
 	// that its reason stays the same whoever plans; zero = from LastSeen.
 	OfflineSince time.Time     `json:"offline_since,omitzero"`
@@ -245,62 +250,4 @@ type Attempt struct {
 	// report last decided from. For a lost attempt it speaks of the document
 	// that was published when the attempt ended.
 	RecallDelivered bool `json:"recall_delivered,omitempty"`
-}
-
-// Decision is what a plan says about one attempt.
-type Decision struct {
-	Device  string `json:"device"`
-	Attempt int64  `json:"attempt"`
-	// Exactly one of the following is set.
-	Started  bool    `json:"started,omitempty"`   // it has started: record it, with Said.Sequence
-	OnTarget bool    `json:"on_target,omitempty"` // ok was reported; it settles from now
-	End      Outcome `json:"end,omitempty"`       // it has ended like this (also a correction of Lost or OK)
-	Recall   Outcome `json:"recall,omitempty"`    // take it back: Deferred or Unreached
-	// Because is for the record: what the device said, or which limit passed.
-	Because string `json:"because,omitempty"`
-	Stage   string `json:"stage,omitempty"`
-}
-
-// Verdict is the planner's decision about one device.
-type Verdict struct {
-	Device  Device `json:"-"`
-	Upgrade bool   `json:"upgrade"` // true in exactly one case: upgrade it now
-	Code    Code   `json:"code"`
-	Reason  string `json:"reason"` // one line for git: nothing that ages or moves with other devices
-	// Target is where it should go; its version is "" where there is none.
-	Target Target `json:"target,omitzero"`
-	// Detail, Position and NotBefore may name what moves with other devices;
-	// they are for plans and never written to a device's status.
-	Detail    string    `json:"detail,omitempty"`
-	Position  int       `json:"position,omitempty"` // in the queue, from 1
-	NotBefore time.Time `json:"not_before,omitzero"`
-}
-
-// Summary is what a plan says of one policy.
-type Summary struct {
-	Policy    string       `json:"policy"`
-	Target    string       `json:"target"`
-	N         int          `json:"n"` // valid devices that are not absent
-	Slots     int          `json:"slots"`
-	InFlight  int          `json:"in_flight"`
-	Available int          `json:"available"`
-	Failed    int          `json:"failed"`  // devices that count as failed
-	Refused   int          `json:"refused"` // devices that count as refused
-	Halted    bool         `json:"halted"`
-	HaltedBy  []string     `json:"halted_by,omitempty"` // ids
-	Counts    map[Code]int `json:"counts"`
-	Warnings  []string     `json:"warnings,omitempty"`
-}
-
-// Result is a plan: verdicts in the order of the devices, what became of
-// attempts (to be recorded before anybody is upgraded), and a summary for
-// each policy in the order of the policies.
-type Result struct {
-	Verdicts  []Verdict
-	Decisions []Decision
-	Policies  []Summary
-	// NextChange is the earliest time at which the same input with a later
-	// Now may be judged otherwise; until then it gives the same plan. Zero is
-	// never. It is told where nothing is decided and nobody is upgraded, too.
-	NextChange time.Time
 }

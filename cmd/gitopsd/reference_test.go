@@ -115,7 +115,7 @@ of a person: *attention* somebody must do something, *wait* it goes on by itself
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", c.Code, c.Kind, cellText(c.Meaning))
 	}
 	b.WriteString("\nA device's status file says `" + string(planner.FleetGuard.ForGit()) + "` for `" + string(planner.FleetGuard) +
-		"` and `" + string(planner.Upgrade.ForGit()) + "` for `" + string(planner.Upgrade) + "`.\n")
+		"` and `" + string(planner.CodeBudget) + "`, and `" + string(planner.Upgrade.ForGit()) + "` for `" + string(planner.Upgrade) + "`.\n")
 	return b.String()
 }
 

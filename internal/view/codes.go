@@ -38,8 +38,13 @@ var words = map[planner.Code]word{
 	planner.Stopped:        {passed: "not stopped", until: []string{"the daemon's stop is dealt with: gitopsd status has the remedy"}},
 	planner.Paused:         {passed: "not paused", field: "paused", until: []string{"the pause is taken away"}},
 	planner.Halted:         {passed: "not halted", field: "failureLimit", until: []string{"the target or its content changes", "the failures are forgotten (forgetFailuresBefore)", "the target goes back"}},
+	planner.Frozen:         {passed: "not frozen", field: "freezes", until: []string{"the freeze is over, or taken away"}},
+	planner.CodeWindow:     {field: "windows", until: []string{"the next window opens"}},
+	planner.CodePilot:      {field: "pilot", until: []string{"the pilots are done and have soaked"}},
+	planner.CodeWave:       {field: "waves", until: []string{"the wave that it waits for is satisfied"}},
 	planner.Queued:         {field: "maxInFlight", until: []string{"a slot is free"}},
 	planner.FleetGuard:     {field: "minAvailable", until: []string{"more devices of the policy are available"}},
+	planner.CodeBudget:     {field: "budgets", until: []string{"more devices of its group are available"}},
 	planner.Upgrade:        {until: []string{"the device reports that it is on its target, or that it failed"}},
 }
 

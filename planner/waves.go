@@ -1,0 +1,299 @@
+package planner
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// wave is a [Wave] of a policy, and what its members did in this rollout.
+type wave struct {
+	Wave
+	index                      int
+	members, countable, inside int // inside: in flight
+	tried                      bool
+	needed                     int
+	soaked                     soaks
+	open, satisfied            bool
+	hold                       finding // of its members while it is closed
+}
+
+// soaks are the devices on their target and how long they have been there.
+type soaks struct {
+	done   int
+	silent int         // the time is over, but no report after it shows it
+	ends   []time.Time // of those under way, ascending once they are sorted
+}
+
+// add counts a device that is on its target since then, at the latest.
+func (s *soaks) add(pl *plan, d *device, since time.Time, soak time.Duration) {
+	end := since.Add(soak)
+	switch {
+	case soak <= 0 || since.IsZero():
+		s.done++
+	case !pl.reached(end):
+		s.ends = append(s.ends, end)
+	case d.LastSeen.IsZero() || !d.LastSeen.Before(end):
+		s.done++
+	default:
+		s.silent++
+	}
+}
+
+func (s *soaks) sort() { slices.SortFunc(s.ends, time.Time.Compare) }
+
+func (s *soaks) underway() int { return s.silent + len(s.ends) }
+
+// until is when the last soak under way ends; zero = none is.
+func (s *soaks) until() time.Time {
+	if len(s.ends) == 0 {
+		return time.Time{}
+	}
+	return s.ends[len(s.ends)-1]
+}
+
+// after is when so many of the soaks under way have ended; zero = that is not
+// known.
+func (s *soaks) after(n int) time.Time {
+	if n < 1 || n > len(s.ends) {
+		return time.Time{}
+	}
+	return s.ends[n-1]
+}
+
+// countWaves finds out which waves of each policy are open, and how far its
+// pilot is.
+func (pl *plan) countWaves() {
+	asked := false
+	for _, p := range pl.policies {
+		if p.bad != "" {
+			continue
+		}
+		if len(p.Waves) > 0 {
+			p.waves = make([]*wave, 0, len(p.Waves)+1)
+			p.waveOf = make(map[string]int, len(p.Waves))
+			for i, w := range p.Waves {
+				p.waves = append(p.waves, &wave{Wave: w, index: i})
+				p.waveOf[w.Name] = i
+			}
+			p.waves = append(p.waves, &wave{Wave: Wave{Optional: true}, index: len(p.Waves)})
+		}
+		asked = asked || len(p.waves) > 0 || p.Pilot.Count > 0
+	}
+	if !asked {
+		return
+	}
+	for _, d := range pl.devices {
+		p := d.policy
+		if p == nil || d.Removed || d.bad != "" || d.Pinned || p.waves == nil && p.Pilot.Count == 0 {
+			continue
+		}
+		inside := d.open() != nil || d.Upgrading
+		last, tried := pl.inRollout(d)
+		if p.waves != nil {
+			pl.countMember(d, p.waves[p.wave(d)], inside, last, tried)
+		}
+		if p.Pilot.Count > 0 && !inside && d.current && last != nil && last.Outcome == OK && !d.absent {
+			p.pilot.soaked.add(pl, d, last.EndedAt, p.Pilot.Soak)
+		}
+	}
+	for _, p := range pl.policies {
+		p.openWaves()
+		p.openPilot()
+	}
+}
+
+// wave is the index of the wave that a device is in; pinned ones are in none
+// and go with the first.
+func (p *policy) wave(d *device) int {
+	if len(p.waves) == 0 || d.Pinned {
+		return 0
+	}
+	if i, ok := p.waveOf[d.Wave]; ok {
+		return i
+	}
+	return len(p.waves) - 1
+}
+
+// inRollout is the last attempt of a device at its target in its present
+// rollout, by the installation that reports, and whether it had any attempt in
+// that rollout.
+func (pl *plan) inRollout(d *device) (last *Attempt, tried bool) {
+	for i := len(d.attempts) - 1; i >= 0; i-- {
+		a := &d.attempts[i]
+		if a.Rollout != d.Rollout {
+			continue
+		}
+		tried = true
+		if sameInstall(d, a) && matches(a.Target, d.target) {
+			return a, true
+		}
+	}
+	return nil, tried
+}
+
+func (pl *plan) countMember(d *device, w *wave, inside bool, last *Attempt, tried bool) {
+	w.members++
+	w.tried = w.tried || tried
+	switch {
+	case inside:
+		w.inside++
+		w.countable++
+	case d.current:
+		since := d.Since
+		if last != nil {
+			if since = last.EndedAt; last.Outcome != OK {
+				since = later(since, d.Since) // it came there some other way, and not before
+			}
+		}
+		done := w.soaked.done
+		w.soaked.add(pl, d, since, w.Soak)
+		if tried || w.soaked.done > done || !pl.isOut(d) {
+			w.countable++
+		}
+	case tried || !pl.isOut(d):
+		w.countable++
+	}
+}
+
+// isOut says whether a device that was not tried yet is nobody to wait for.
+func (pl *plan) isOut(d *device) bool {
+	if d.absent || d.held() || d.ProtocolVersion < d.policy.MinProtocol {
+		return true
+	}
+	if c := pl.versionCode(d); !d.current && (c == UnknownVersion || c == Newer) {
+		return true
+	}
+	return pl.offlineFor(d, d.policy.OfflineGrace)
+}
+
+// offlineFor says whether a device has been offline for a time. With a clock
+// that cannot be trusted nobody has.
+func (pl *plan) offlineFor(d *device, limit time.Duration) bool {
+	since := d.OfflineSince
+	switch {
+	case !d.offline || pl.NoTimeouts:
+		return false
+	case !since.IsZero():
+	case d.LastSeen.IsZero():
+		return false // nobody knows since when
+	default:
+		since = d.LastSeen.Add(d.policy.offlineAfter(d.Heartbeat))
+	}
+	return pl.reached(since.Add(sum(limit, 1)))
+}
+
+// openWaves finds which waves are satisfied, and which open by that. One that
+// has moved a device, or that comes before one that has, never closes again.
+func (p *policy) openWaves() {
+	moved := false
+	for i := len(p.waves) - 1; i >= 0; i-- {
+		w := p.waves[i]
+		moved = moved || w.tried
+		w.open = moved
+	}
+	satisfied := true
+	for _, w := range p.waves {
+		w.open = w.open || satisfied
+		threshold, least := w.SuccessThreshold, w.MinSuccess
+		if threshold == 0 {
+			threshold = DefaultSuccessThreshold
+		}
+		if least == 0 {
+			least = DefaultMinSuccess
+		}
+		w.needed = max(least, percentUp(threshold, w.countable))
+		nobody := w.Optional && w.countable == 0
+		w.satisfied = w.inside == 0 && (w.soaked.done >= w.needed || nobody)
+		satisfied = satisfied && w.satisfied
+		w.soaked.sort()
+	}
+}
+
+// waveHold is what the devices of a closed wave are told.
+func (p *policy) waveHold(pl *plan, own *wave) finding {
+	i := slices.IndexFunc(p.waves, func(w *wave) bool { return !w.satisfied })
+	w := p.waves[i]
+	v := no(CodeWave, "waits for wave "+word(w.Name))
+	if w.members == 0 {
+		v.reason = "wave " + word(w.Name) + " matches no device"
+	}
+	v.field = fmt.Sprintf("waves[%d]%s", i, w.knob())
+	v.detail = w.why()
+	v.notBefore = pl.whenOpen(p, own)
+	return v
+}
+
+// whenOpen is when a closed wave opens by time alone; zero = it takes more.
+func (pl *plan) whenOpen(p *policy, own *wave) time.Time {
+	var t time.Time
+	for _, w := range p.waves[:own.index] {
+		if w.satisfied {
+			continue
+		}
+		end := w.soaked.after(w.needed - w.soaked.done)
+		if w.inside > 0 || end.IsZero() {
+			return time.Time{}
+		}
+		t = later(t, end)
+	}
+	return pl.opensAfter(p, t)
+}
+
+// knob is the field of a wave that keeps it from being satisfied.
+func (w *wave) knob() string {
+	switch {
+	case w.members == 0:
+		return ".selector"
+	case w.inside > 0:
+		return ""
+	case w.soaked.done+w.soaked.underway() >= w.needed:
+		return ".soak"
+	case w.needed > w.countable:
+		return ".minSuccess"
+	}
+	return ".successThreshold"
+}
+
+// why says why a wave is not satisfied; "" = it is.
+func (w *wave) why() string {
+	switch {
+	case w.satisfied:
+		return ""
+	case w.members == 0:
+		return "matches no device"
+	}
+	parts := []string{fmt.Sprintf("%d of %d done, needs %d", w.soaked.done, w.countable, w.needed)}
+	if w.countable == 0 {
+		parts = []string{"no device can be reached"}
+	}
+	if w.inside > 0 {
+		parts = append(parts, fmt.Sprintf("%d in flight", w.inside))
+	}
+	return strings.Join(append(parts, w.soaked.text()...), "; ")
+}
+
+// text says how far the soaks are that are under way.
+func (s *soaks) text() []string {
+	var parts []string
+	if n := len(s.ends); n > 0 {
+		parts = append(parts, fmt.Sprintf("%d soaking, the last until %s", n, at(s.until())))
+	}
+	if s.silent > 0 {
+		parts = append(parts, fmt.Sprintf("%d not heard from since the soak ended", s.silent))
+	}
+	return parts
+}
+
+func (p *policy) waveSummaries() []WaveSummary {
+	list := make([]WaveSummary, 0, len(p.waves))
+	for _, w := range p.waves {
+		list = append(list, WaveSummary{
+			Name: w.Name, Open: w.open, Satisfied: w.satisfied, Members: w.members, Countable: w.countable,
+			Successes: w.soaked.done, Needed: w.needed, InFlight: w.inside, Soaking: w.soaked.underway(),
+			SoakingUntil: w.soaked.until(), Why: w.why(),
+		})
+	}
+	return list
+}
