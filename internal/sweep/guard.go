@@ -10,14 +10,7 @@ import (
 	"github.com/gitopsd/gitopsd/schema"
 )
 
-const (
-	// deletionPercent and deletionFloor bound the devices that may leave the
-	// fleet in one change without a word: a site, not the fleet.
-	deletionPercent = 20
-	deletionFloor   = 2
-
-	deletionTrailer = "Gitopsd-Accept-Deletions:"
-)
+const deletionTrailer = "Gitopsd-Accept-Deletions:"
 
 // judgeClock stops the pass when the clock cannot be trusted. Until it can,
 // records bear the time that the clock should show.
@@ -187,7 +180,7 @@ func (p *pass) deletions(ctx context.Context, head *schema.Fleet) (bool, error) 
 			gone++
 		}
 	}
-	limit := max(deletionFloor, total*deletionPercent/100)
+	limit := deletionLimit(head, total)
 	if gone == 0 || (gone <= limit && gone < total) {
 		return true, nil
 	}

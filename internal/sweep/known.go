@@ -109,6 +109,7 @@ func (k *known) desired() planner.Device {
 	d := planner.Device{
 		ID: m.ID, Policy: m.Policy, Target: planner.Target{Version: m.Version}, Rollout: m.Rollout,
 		NoTarget: m.NoTarget, Pinned: m.Pinned, OwnSpec: ownSpec(m),
+		Wave: m.Wave, Labels: m.Labels(),
 	}
 	if m.Rendered != nil {
 		d.Target.Digest = m.Rendered.Digest

@@ -196,7 +196,7 @@ func (p *pass) assign(dr *draft, v *planner.Verdict) {
 	if policy := p.fleet.fleet.Policy(m.Policy); policy != nil && policy.Spec.Settle.D(0) > 0 {
 		settle = policy.Spec.Settle
 	}
-	dr.assign(v.Device.InstallID, releaseOf(p.fleet.fleet, m), settle, p.becauseOf(m), p.now)
+	dr.assign(v.Device.InstallID, releaseOf(p.fleet.fleet, m), settle, inWave(p.becauseOf(m), m), p.now)
 	move := dr.move(lastAttempt(dr.status))
 	move.Because = v.Reason
 	p.result.Assigned = append(p.result.Assigned, move)

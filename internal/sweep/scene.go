@@ -68,6 +68,7 @@ func PlannerInput(s Scene) planner.Input {
 func (s *Scene) input() planner.Input {
 	in := planner.Input{
 		Now: s.Now, OwnVersion: s.OwnVersion, Watching: s.Watching, Stopped: s.Stopped, NoTimeouts: s.NoTimeouts,
+		Fleet:    s.fleetLimits(),
 		Policies: make([]planner.Policy, 0, len(s.Fleet.Policies)),
 	}
 	for _, p := range s.Fleet.Policies {
@@ -163,6 +164,7 @@ func (s *Scene) policy(p *schema.Policy) planner.Policy {
 	if s.Restrict.Disabled[out.Name] {
 		out.Enabled = false
 	}
+	s.steps(&out, spec)
 	return out
 }
 

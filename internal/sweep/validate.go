@@ -19,6 +19,7 @@ type loadedFleet struct {
 
 // Restrictions hold devices and policies back beyond what the fleet says.
 type Restrictions struct {
+	All      string            // reason why everything is paused; "" = it is not
 	Hold     map[string]string // device → reason
 	Paused   map[string]string // policy → reason
 	Disabled map[string]bool   // policy
@@ -176,6 +177,9 @@ func restrictionsOf(f *schema.Fleet) Restrictions {
 		if m.Device != nil && m.Device.Spec.Hold != nil {
 			r.Hold[m.ID] = m.Device.Spec.Hold.Reason
 		}
+	}
+	if f.Document != nil && f.Document.Spec.Paused != nil {
+		r.All = or(f.Document.Spec.Paused.Reason, "paused")
 	}
 	for _, policy := range f.Policies {
 		if policy.Spec.Paused != nil {
