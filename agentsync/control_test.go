@@ -293,6 +293,43 @@ func TestLook_SpecThatIsNotUnderstood(t *testing.T) {
 	}
 }
 
+// A device must not do half of what it was told: a document with a field that
+// it does not know is not acted on. What a newer daemon tells people of its
+// reasons is no such field, also where the document takes something back.
+func TestLook_FieldsOfANewerDaemon(t *testing.T) {
+	for _, c := range []struct{ old, new, want string }{
+		{"\ngeneration:", "\nafter: gw-02\ngeneration:", "unknown field"},
+		{"\nhold:\n", "\nhold:\n  until: tomorrow\n", "unknown field"},
+		{"\nbecause:\n", "\nbecause:\n  change: 17\n", ""},
+		{"\nbecause:\n", "\nwhy: 17\nbecause:\n  change: 17\n", "unknown field"},
+		{"\nbecause:\n", "\nbecause:\n  policy: [17]\n", "string is wanted"},
+	} {
+		for _, recall := range []bool{false, true} {
+			files := delivery(t, func(a *schema.Assignment) {
+				a.Hold, a.Because = &schema.Reason{Reason: "disk"}, &schema.Because{Commit: "4f2c91a"}
+				if recall {
+					a.Spec, a.Version, a.Digest, a.Recalled = nil, "", "", a.Attempt
+				}
+			})
+			text := string(files["assignment.yaml"])
+			files["assignment.yaml"] = []byte(strings.Replace(text, c.old, c.new, 1))
+			if string(files["assignment.yaml"]) == text {
+				t.Fatalf("no %q in\n%s", c.old, text)
+			}
+			m := newMemory()
+			m.put(deviceRef, files)
+			d, problem, err := control(t, m, nil).Look(t.Context())
+			if err != nil || (c.want == "") != (problem == "") || !strings.Contains(problem, c.want) {
+				t.Errorf("%q, recall %t: %q %v", c.new, recall, problem, err)
+				continue
+			}
+			if a := d.Assignment; (a != nil) != (c.want == "") || a != nil && ((a.Spec == nil) != recall || a.Hold == nil || a.Because.Commit != "4f2c91a") {
+				t.Errorf("%q, recall %t: %+v", c.new, recall, a)
+			}
+		}
+	}
+}
+
 func TestLook_GenerationNeverFalls(t *testing.T) {
 	m := newMemory()
 	c := control(t, m, nil)

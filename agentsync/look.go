@@ -3,7 +3,6 @@ package agentsync
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -149,12 +148,14 @@ func named(spec map[string]any) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// decode reads the document strictly. Where only its spec is not understood,
-// it is read without that check: its digest still has to be right, and the
-// attempt can then be refused.
+// decode reads the document strictly: a device must not do half of what it was
+// told. Where only its spec is not understood, it is read without that check:
+// its digest still has to be right, and the attempt can then be refused. What
+// a newer daemon says more of why it decided so changes nothing of what to do.
 func decode(data []byte) (*schema.Assignment, string) {
 	var doc schema.Assignment
 	var wrong, outside []string
+	inSpec := false
 	for _, p := range schema.Decode(assignmentFile, data, &doc) {
 		if p.Severity != schema.SeverityError {
 			continue
@@ -164,7 +165,11 @@ func decode(data []byte) (*schema.Assignment, string) {
 			text = p.Pointer + ": " + text
 		}
 		wrong = append(wrong, text)
-		if !strings.HasPrefix(p.Pointer, "/spec/") {
+		switch {
+		case strings.HasPrefix(p.Pointer, "/spec/"):
+			inSpec = true
+		case strings.HasPrefix(p.Pointer, "/because/") && p.Rule == unknownField:
+		default:
 			outside = append(outside, text)
 		}
 	}
@@ -172,7 +177,7 @@ func decode(data []byte) (*schema.Assignment, string) {
 		return &doc, ""
 	}
 	if len(outside) == 0 {
-		if loose, err := decodeLoosely(data); err == nil {
+		if loose, err := decodeLoosely(data); err == nil && (loose.Spec != nil || !inSpec) {
 			return loose, ""
 		}
 		outside = wrong
@@ -185,6 +190,9 @@ func decode(data []byte) (*schema.Assignment, string) {
 	return nil, assignmentFile + ": " + strings.Join(outside, "; ") + more
 }
 
+// unknownField is the rule of a field that this program does not have.
+const unknownField = "unknown-field"
+
 func decodeLoosely(data []byte) (*schema.Assignment, error) {
 	plain, err := yaml.YAMLToJSON(data)
 	if err != nil {
@@ -193,9 +201,6 @@ func decodeLoosely(data []byte) (*schema.Assignment, error) {
 	var doc schema.Assignment
 	if err := json.Unmarshal(plain, &doc); err != nil {
 		return nil, err
-	}
-	if doc.Spec == nil {
-		return nil, errors.New("there is no spec")
 	}
 	return &doc, nil
 }

@@ -18,7 +18,9 @@ import (
 // the order of their Go type (apiVersion, kind and metadata first), maps
 // sorted, times in UTC with seconds. Every string that a YAML 1.1 or 1.2
 // reader could take for something else is quoted, so [Decode] gives back what
-// was encoded; a document that Decode would refuse is an error here.
+// was encoded; a document that Decode would refuse is an error here. The spec
+// of an assignment is only looked at as [DecodeStatus] does: it was checked
+// when it was rendered, which may have been under other rules.
 //
 // It goes through the node writer of yaml/v3, because that leaves the order
 // and the quoting to us; writers on top of YAML 1.1 leave "0o17" unquoted.
@@ -36,7 +38,7 @@ func Encode(v any) ([]byte, error) {
 	if err := enc.Close(); err != nil {
 		return nil, fmt.Errorf("encode %T: %w", v, err)
 	}
-	if err := readable(reflect.TypeOf(v), root, out.Len()); err != nil {
+	if err := readable(reflect.TypeOf(v), root, out.Bytes()); err != nil {
 		return nil, fmt.Errorf("encode %T: %w", v, err)
 	}
 	return out.Bytes(), nil
@@ -46,21 +48,24 @@ func Encode(v any) ([]byte, error) {
 // cannot be read would be lost, or keep its reader from going on, long after
 // whoever wrote it could have done something else. The tree is checked and not
 // the text: parsing is most of the cost, and gives the same tree.
-func readable(t reflect.Type, root *yaml.Node, size int) error {
+func readable(t reflect.Type, root *yaml.Node, text []byte) error {
 	for t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
 	if t == nil || t.Kind() != reflect.Struct || compiledKinds[kindOf(t)] == nil {
 		return nil // no document
 	}
-	if size > maxDocument {
-		return fmt.Errorf("it has %d bytes, more than the %d that are read", size, maxDocument)
+	if len(text) > maxDocument {
+		return fmt.Errorf("it has %d bytes, more than the %d that are read", len(text), maxDocument)
+	}
+	if 2*len(text) > maxWeight && weight(text) > maxWeight { // no byte weighs more than 2
+		return fmt.Errorf("it holds more values, or more of what divides them, than are read")
 	}
 	r := &reading{doc: &document{root: root}}
 	r.doc.value = r.convert(root, nil, 0)
 	problems := r.problems
 	if len(problems) == 0 {
-		problems = decodeDocument(r.doc, kindOf(t), reflect.New(t).Elem())
+		problems = decodePassedOn(r.doc, kindOf(t), reflect.New(t).Elem())
 	}
 	for i := range problems {
 		if p := &problems[i]; p.Severity == SeverityError {

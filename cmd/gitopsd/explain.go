@@ -175,7 +175,7 @@ func (r *reader) deviceStatus(ctx context.Context, path, blob string) (*schema.D
 		return nil, err
 	}
 	status := &schema.DeviceStatus{}
-	for _, p := range schema.Decode(path, data, status) {
+	for _, p := range schema.DecodeStatus(path, data, status) {
 		if p.Severity == schema.SeverityError {
 			return nil, errors.New(problemText(p))
 		}

@@ -28,7 +28,7 @@ func (r *reader) readReports(ctx context.Context, prefix string) (map[string]*sc
 	reports := map[string]*schema.Report{}
 	for ref, files := range tips {
 		report := &schema.Report{}
-		wrong, _ := tally(schema.Decode("report.yaml", files["report.yaml"], report))
+		wrong, _ := tally(schema.DecodeReport("report.yaml", files["report.yaml"], report))
 		id := strings.TrimPrefix(ref, r.reportRefs())
 		if wrong == 0 && report.Metadata.Name == id {
 			reports[id] = report

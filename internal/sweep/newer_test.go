@@ -27,3 +27,36 @@ func TestReportOfANewerAgentCounts(t *testing.T) {
 		t.Error("a report with two sequences is taken")
 	}
 }
+
+// A newer daemon, or one of the same fleet that has not been updated yet,
+// writes more into its documents, and a release of last year has a spec that
+// today's rules refuse. The fleet goes on, nothing is written for that alone,
+// and a device's spec is passed on as it is when its document changes.
+func TestStatusOfANewerDaemonStopsNobody(t *testing.T) {
+	const device, assigned = "devices/berlin/gw-01.yaml", "assigned/berlin/gw-01.yaml"
+	w, d := done(t, 2)
+	w.handEdit(fleetFile, "sourceCommit:", "shard: 3\nsourceCommit:")
+	w.handEdit(device, "verdict:\n", "energy: {saved: 7}\nverdict:\n  cost: 3\n")
+	w.handEdit(assigned, "generation:", "after: gw-02\ngeneration:")
+	w.handEdit(assigned, "spec:\n", "spec:\n  sensors: {a: [1]}\n  hooks: {beforeBreakfast: {x: {run: sh}}}\n")
+	tip := w.repo.ref(branchRef(schema.DefaultStatusBranch))
+	once := func(d *Daemon) {
+		t.Helper()
+		p, err := d.Once(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantNoStop(t, p)
+	}
+	once(d)
+	once(w.daemon())
+	if now := w.repo.ref(branchRef(schema.DefaultStatusBranch)); now != tip {
+		t.Errorf("it was written without a change: %v", w.subjects(3))
+	}
+	w.push("hold it", map[string]string{device: deviceYAML("gw-01", "  hold: {reason: look}\n")})
+	once(d)
+	a := w.status().Devices["gw-01"].Assignment
+	if a.Hold == nil || a.Spec["sensors"] == nil || a.Spec["hooks"] == nil {
+		t.Errorf("the device is given %+v", a)
+	}
+}

@@ -17,7 +17,8 @@ import (
 )
 
 // Format is the layout of the status branch that this program writes; it
-// refuses to touch a higher one.
+// refuses to touch a higher one. Whatever an older program must not drop, or
+// must not go on without, takes a higher one: a field alone is left out.
 const Format = 1
 
 const (
@@ -222,8 +223,11 @@ func (rd *statusReader) blob(ctx context.Context, p string) ([]byte, error) {
 	return nil, fmt.Errorf("read %s of the status commit %s: %w", p, short(rd.s.Commit), err)
 }
 
+// decodeStatus is lenient where another version of this program may have
+// written a document; decisions are compared as they were read, so that what
+// is not known here is only lost where its document changes anyway.
 func decodeStatus(p string, data []byte, v any) error {
-	for _, problem := range schema.Decode(p, data, v) {
+	for _, problem := range schema.DecodeStatus(p, data, v) {
 		if problem.Severity == schema.SeverityError {
 			return &unreadable{path: p, why: fmt.Sprintf("line %d: %s", problem.Line, problem.Message)}
 		}
