@@ -128,9 +128,9 @@ func (p *pass) rollouts() []schema.RolloutStatus {
 			r.Done++
 		case planner.Newer:
 			beyond[at]++
-		case planner.Queued, planner.FleetGuard:
+		case planner.Queued, planner.FleetGuard, planner.CodeBudget:
 			queue[r.Policy] = append(queue[r.Policy], queued{v.Device.ID, v.Position})
-			if v.Code == planner.FleetGuard || r.Limit == "" {
+			if v.Code != planner.Queued || r.Limit == "" {
 				r.Limit = string(v.Code)
 			}
 		}
@@ -152,6 +152,7 @@ func (p *pass) rollouts() []schema.RolloutStatus {
 	for i, s := range p.final.Policies {
 		if i < len(out) && s.Policy == out[i].Policy {
 			out[i].Version = s.Target
+			progress(&out[i], &s, &p.final.Fleet)
 			out[i].State = p.stateOf(p.fleet.fleet.Policies[i], s, &out[i], out[i].Done+beyond[i])
 		}
 	}
@@ -215,7 +216,7 @@ func (p *pass) stateOf(policy *schema.Policy, s planner.Summary, r *schema.Rollo
 	switch {
 	case !policy.Spec.Enabled || p.restrict.Disabled[s.Policy]:
 		return stateOff
-	case policy.Spec.Paused != nil || paused:
+	case policy.Spec.Paused != nil || paused || p.final.Fleet.Paused != "":
 		return statePaused
 	case s.Halted:
 		return stateHalted
