@@ -11,12 +11,13 @@ import (
 
 // queue is the devices of a policy that only wait for their turn.
 type queue struct {
-	*policy
+	policy          *policy
 	waiting         []*candidate
 	free, position  int
 	available       int
 	moved           bool    // it upgrades somebody in this plan
 	queued, guarded finding // what binds is the same for all that are left
+	version, reason string  // see turn
 }
 
 // allocate gives the free slots to those who are left, in order of priority.
@@ -45,7 +46,7 @@ func (pl *plan) allocate() {
 	}
 	for len(turns) > 0 {
 		q := slices.MinFunc(turns, func(a, b *queue) int {
-			return cmp.Or(cmp.Compare(len(a.holders), len(b.holders)), a.waiting[0].compare(b.waiting[0]))
+			return cmp.Or(cmp.Compare(len(a.policy.holders), len(b.policy.holders)), a.waiting[0].compare(b.waiting[0]))
 		})
 		for moved := false; !moved && len(q.waiting) > 0; q.waiting = q.waiting[1:] {
 			moved = pl.offer(q, q.waiting[0].device)
@@ -64,7 +65,6 @@ func (pl *plan) offer(q *queue, d *device) bool {
 		d.verdict = p.gates.pilot
 		return false
 	}
-	full := pl.fullGroup(d)
 	switch {
 	case q.free == 0 || len(pl.fleet.holders) >= pl.fleet.slots || p.waits(q.moved):
 		d.verdict = pl.queued(q)
@@ -74,20 +74,32 @@ func (pl *plan) offer(q *queue, d *device) bool {
 			q.guarded.detail = pl.guardText(p, q.available)
 		}
 		d.verdict = q.guarded
-	case full != nil:
+	default:
+		full := pl.fullGroup(d)
+		if full == nil {
+			pl.take(q, d)
+			return true
+		}
 		full.waiting++
 		d.verdict = full.finding()
-	default:
-		pl.take(q, d)
-		return true
 	}
 	q.position++
 	d.verdict.position = q.position
-	d.verdict.reason = "waits for its turn to go to " + word(d.target.Version)
+	d.verdict.reason = q.turn(d.target.Version)
 	if d.verdict.code == Queued {
 		d.verdict.notBefore = p.paceAt(q.position)
 	}
 	return false
+}
+
+// turn is the reason of all that are left. It is the same whatever limit
+// binds, because that changes for everybody at once; and it is made once,
+// because nearly all of them go to one version.
+func (q *queue) turn(version string) string {
+	if q.reason == "" || q.version != version {
+		q.version, q.reason = version, "waits for its turn to go to "+word(version)
+	}
+	return q.reason
 }
 
 // take gives a device its slot.
@@ -119,13 +131,13 @@ func (pl *plan) queued(q *queue) finding {
 	p, v := q.policy, no(Queued, "")
 	switch {
 	case q.free == 0:
-		v.field, v.detail = "maxInFlight", p.queueText()
+		v.field, v.detail = fieldInFlight, p.queueText()
 	case len(pl.fleet.holders) >= pl.fleet.slots:
-		v.field, v.detail, v.in = "maxInFlight", pl.fleet.queueText(), InFleet
+		v.field, v.detail, v.in = fieldInFlight, pl.fleet.queueText(), InFleet
 	case q.moved:
-		v.field, v.detail = "minInterval", "one at a time, minInterval "+span(p.MinInterval)+" apart"
+		v.field, v.detail = fieldInterval, "one at a time, minInterval "+span(p.MinInterval)+" apart"
 	default:
-		v.field, v.detail = "minInterval", "minInterval "+span(p.MinInterval)+" after the upgrade of "+at(p.pace.last)
+		v.field, v.detail = fieldInterval, "minInterval "+span(p.MinInterval)+" after the upgrade of "+at(p.pace.last)
 	}
 	q.queued = v
 	return v

@@ -1,12 +1,11 @@
 package planner
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
-	"sigs.k8s.io/yaml"
 )
 
 var update = flag.Bool("update", false, "rewrite the outcomes in testdata")
@@ -32,7 +30,7 @@ var caseNow = time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
 //   - an attempt is the device's, at its target, of the same installation;
 //   - what a device said is fresh.
 //
-// Times are written relative to now ("-20m"), durations as "1h".
+// Times are written relative to now ("-20m") or in full, durations as "1h".
 func TestCases(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -57,7 +55,7 @@ func runArchive(t *testing.T, file string) {
 		t.Run(name, func(t *testing.T) {
 			in := readCase(t, f.Data)
 			before := marshal(t, in)
-			got := describe(Plan(in))
+			got := describeCase(in, Plan(in))
 			if after := marshal(t, in); before != after {
 				t.Errorf("Plan changed its input:\n%s", cmp.Diff(before, after))
 			}
@@ -80,15 +78,6 @@ func runArchive(t *testing.T, file string) {
 			t.Fatal(err)
 		}
 	}
-}
-
-func marshal(t *testing.T, in Input) string {
-	t.Helper()
-	b, err := json.Marshal(in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
 }
 
 // describe writes a plan for people, one line for each finding.
@@ -122,6 +111,9 @@ func describe(r Result) string {
 		if v.Detail != "" {
 			fmt.Fprintf(&b, " [%s]", v.Detail)
 		}
+		if plain := v.Field == fields[v.Code] || v.Code == Queued && v.Field == "maxInFlight"; !plain || v.FieldIn == InFleet {
+			fmt.Fprintf(&b, " {%s %s}", v.FieldIn, v.Field)
+		}
 		b.WriteString("\n")
 	}
 	for _, p := range r.Policies {
@@ -131,6 +123,9 @@ func describe(r Result) string {
 			fmt.Fprintf(&b, ", halted by %s", strings.Join(p.HaltedBy, " "))
 		}
 		b.WriteString("\n")
+		for _, line := range describeSummary(p) {
+			fmt.Fprintf(&b, "  %s\n", line)
+		}
 		for _, w := range p.Warnings {
 			fmt.Fprintf(&b, "! %s\n", w)
 		}
@@ -138,114 +133,84 @@ func describe(r Result) string {
 	return b.String()
 }
 
-// caseFile is the form of an input in testdata; the values of its maps have
-// the fields of the types of this package.
-type caseFile struct {
-	Own        *string                   `json:"own"`
-	Watching   string                    `json:"watching"`
-	Stopped    string                    `json:"stopped"`
-	NoTimeouts bool                      `json:"no_timeouts"`
-	Policy     map[string]any            `json:"policy"`
-	Policies   map[string]map[string]any `json:"policies"`
-	Devices    map[string]map[string]any `json:"devices"`
+// describeSummary writes what a policy is asked for beyond slots.
+func describeSummary(p Summary) []string {
+	var lines []string
+	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	soaking := func(n int, until time.Time) string {
+		if until.IsZero() {
+			return fmt.Sprintf("soaking %d", n)
+		}
+		return fmt.Sprintf("soaking %d until %s", n, at(until))
+	}
+	if t := p.Pilot; t != nil {
+		add("pilot: over %v, done %d of %d, in flight %d, %s", t.Over, t.Done, t.Count, t.InFlight, soaking(t.Soaking, t.SoakingUntil))
+	}
+	for _, w := range p.Waves {
+		why := w.Why
+		if why != "" {
+			why = ": " + why
+		}
+		add("wave %q: open %v, satisfied %v, members %d, countable %d, successes %d of %d, in flight %d, %s%s",
+			w.Name, w.Open, w.Satisfied, w.Members, w.Countable, w.Successes, w.Needed, w.InFlight, soaking(w.Soaking, w.SoakingUntil), why)
+	}
+	lines = append(lines, describeBudgets(p.Budgets)...)
+	if w := p.Windows; w != nil {
+		add("windows: open %v, until %s, next %s", w.Open, orNever(w.Until), orNever(w.Next))
+	}
+	if f := p.Freeze; f != nil {
+		add("frozen until %s: %s", at(f.Until), f.Note)
+	}
+	if !p.NextUpgrade.IsZero() {
+		add("next upgrade %s", at(p.NextUpgrade))
+	}
+	return lines
 }
 
-func readCase(t *testing.T, data []byte) Input {
-	t.Helper()
-	var c caseFile
-	if err := yaml.UnmarshalStrict(data, &c); err != nil {
-		t.Fatal(err)
+func orNever(t time.Time) string {
+	if t.IsZero() {
+		return "never"
 	}
-	in := Input{Now: caseNow, OwnVersion: "v1.5.0", Stopped: c.Stopped, NoTimeouts: c.NoTimeouts}
-	if c.Own != nil {
-		in.OwnVersion = *c.Own
-	}
-	if c.Watching != "" {
-		in.Watching = caseTime(t, c.Watching)
-	}
-	if c.Policies == nil {
-		c.Policies = map[string]map[string]any{"p": c.Policy}
-	}
-	for _, name := range slices.Sorted(maps.Keys(c.Policies)) {
-		in.Policies = append(in.Policies, fill(t, Policy{
-			Name: name, Enabled: true, TargetVersion: "v1.5.0", Line: name, OfflineAfter: 15 * time.Minute,
-		}, c.Policies[name]))
-	}
-	for _, key := range slices.Sorted(maps.Keys(c.Devices)) {
-		in.Devices = append(in.Devices, readDevice(t, key, c.Devices[key]))
-	}
-	return in
+	return at(t)
 }
 
-// readDevice reads one device. A key may have a suffix after a slash, so that
-// two devices can have one id.
-func readDevice(t *testing.T, key string, fields map[string]any) Device {
-	id, _, _ := strings.Cut(key, "/")
-	attempts, _ := fields["attempts"].([]any)
-	delete(fields, "attempts")
-	if said, ok := fields["said"].(map[string]any); ok {
-		if _, told := said["fresh"]; !told {
-			said["fresh"] = true
+func describeBudgets(budgets []BudgetSummary) []string {
+	var lines []string
+	for _, b := range budgets {
+		line := fmt.Sprintf("budget by %s: %d groups", strings.Join(b.GroupBy, ","), b.Groups)
+		for _, g := range b.Used {
+			line += fmt.Sprintf("; %v %d of %d, limit %d, waiting %d", g.Labels, g.Unavailable, g.N, g.Limit, g.Waiting)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// describeCase adds what only a case shows that asks for more than slots.
+func describeCase(in Input, r Result) string {
+	text := describe(r)
+	f, wide := r.Fleet, !reflect.DeepEqual(in.Fleet, Fleet{})
+	if wide {
+		text += fmt.Sprintf("== N %d, slots %d, in flight %d, available %d", f.N, f.Slots, f.InFlight, f.Available)
+		if f.Paused != "" {
+			text += ", paused: " + f.Paused
+		}
+		if f.Problem != "" {
+			text += ", invalid: " + f.Problem
+		}
+		if z := f.Freeze; z != nil {
+			text += fmt.Sprintf(", frozen until %s: %s", at(z.Until), z.Note)
+		}
+		text += "\n"
+		for _, line := range describeBudgets(f.Budgets) {
+			text += "   " + line + "\n"
 		}
 	}
-	d := fill(t, Device{
-		ID: id, Policy: "p", Version: "v1.4.0", ProtocolVersion: 1, Seen: true, Online: true,
-		LastSeen: caseNow.Add(-time.Minute), InstallID: "i-" + id, Rollout: "r1",
-		Target: Target{Version: "v1.5.0", Digest: "v1.5.0-" + id},
-	}, fields)
-	for i, a := range attempts {
-		fields, _ := a.(map[string]any)
-		d.Attempts = append(d.Attempts, fill(t, Attempt{
-			Number: int64(i + 1), Policy: "p", Line: "p", Target: d.Target, Rollout: d.Rollout, InstallID: d.InstallID,
-			AssignedAt: caseNow.Add(-2 * time.Minute),
-		}, fields))
+	moves := slices.ContainsFunc(in.Policies, func(p Policy) bool {
+		return len(p.Waves)+len(p.Windows)+len(p.Freezes)+p.Pilot.Count > 0 || p.MinInterval > 0
+	})
+	if wide || moves {
+		text += "next change " + orNever(r.NextChange) + "\n"
 	}
-	return d
-}
-
-// fill sets the fields that a case writes on top of the defaults.
-func fill[T any](t *testing.T, v T, fields map[string]any) T {
-	t.Helper()
-	b, err := json.Marshal(inUnits(t, "", fields))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := yaml.UnmarshalStrict(b, &v); err != nil {
-		t.Fatal(err)
-	}
-	return v
-}
-
-// inUnits turns the forms of times and durations of a case into those of the
-// JSON encoding.
-func inUnits(t *testing.T, name string, v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		m := map[string]any{}
-		for k, e := range v {
-			m[k] = inUnits(t, k, e)
-		}
-		return m
-	case string:
-		switch name {
-		case "pickup_timeout", "update_timeout", "settle", "base", "cap", "offline_after", "absent_after", "heartbeat":
-			d, err := time.ParseDuration(v)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return d
-		case "last_seen", "offline_since", "forget_before", "assigned_at", "pickup_from", "started_at", "on_target_at", "ended_at":
-			return caseTime(t, v)
-		}
-	}
-	return v
-}
-
-func caseTime(t *testing.T, s string) time.Time {
-	t.Helper()
-	d, err := time.ParseDuration(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return caseNow.Add(d)
+	return text
 }

@@ -12,12 +12,17 @@ var fields = map[Code]string{
 	Offline:     "offlineAfter",
 	Absent:      "absentAfter",
 	Paused:      "paused",
+	Halted:      fieldFailures,
 	FleetGuard:  "minAvailable",
 }
 
 const (
-	fieldTarget = "targetVersion"
-	fieldPin    = "pin"
+	fieldTarget   = "targetVersion"
+	fieldFailures = "failureLimit"
+	fieldRefusals = "refusalLimit"
+	fieldInFlight = "maxInFlight"
+	fieldInterval = "minInterval"
+	fieldPin      = "pin"
 )
 
 // located is a device's verdict with the field that decides.

@@ -33,8 +33,8 @@ func (pl *plan) closeGates() {
 		if p.halted() {
 			g.halt = no(Halted, fmt.Sprintf("more devices failed or refused %s than policy %s allows; until that changes or they are forgotten", word(p.target), word(p.Name)))
 			g.halt.detail = p.haltedText()
-			if g.halt.field = "failureLimit"; !p.failures.halts() {
-				g.halt.field = "refusalLimit"
+			if !p.failures.halts() {
+				g.halt.field = fieldRefusals
 			}
 		}
 		p.calendar, p.frozen = pl.calendar(p.Windows), pl.frozen(p.Freezes)

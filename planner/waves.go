@@ -19,49 +19,6 @@ type wave struct {
 	hold                       finding // of its members while it is closed
 }
 
-// soaks are the devices on their target and how long they have been there.
-type soaks struct {
-	done   int
-	silent int         // the time is over, but no report after it shows it
-	ends   []time.Time // of those under way, ascending once they are sorted
-}
-
-// add counts a device that is on its target since then, at the latest.
-func (s *soaks) add(pl *plan, d *device, since time.Time, soak time.Duration) {
-	end := since.Add(soak)
-	switch {
-	case soak <= 0 || since.IsZero():
-		s.done++
-	case !pl.reached(end):
-		s.ends = append(s.ends, end)
-	case d.LastSeen.IsZero() || !d.LastSeen.Before(end):
-		s.done++
-	default:
-		s.silent++
-	}
-}
-
-func (s *soaks) sort() { slices.SortFunc(s.ends, time.Time.Compare) }
-
-func (s *soaks) underway() int { return s.silent + len(s.ends) }
-
-// until is when the last soak under way ends; zero = none is.
-func (s *soaks) until() time.Time {
-	if len(s.ends) == 0 {
-		return time.Time{}
-	}
-	return s.ends[len(s.ends)-1]
-}
-
-// after is when so many of the soaks under way have ended; zero = that is not
-// known.
-func (s *soaks) after(n int) time.Time {
-	if n < 1 || n > len(s.ends) {
-		return time.Time{}
-	}
-	return s.ends[n-1]
-}
-
 // countWaves finds out which waves of each policy are open, and how far its
 // pilot is.
 func (pl *plan) countWaves() {
@@ -95,7 +52,7 @@ func (pl *plan) countWaves() {
 			pl.countMember(d, p.waves[p.wave(d)], inside, last, tried)
 		}
 		if p.Pilot.Count > 0 && !inside && d.current && last != nil && last.Outcome == OK && !d.absent {
-			p.pilot.soaked.add(pl, d, last.EndedAt, p.Pilot.Soak)
+			p.pilot.soaked.add(pl, d, last.EndedAt, p.Pilot.Soak, false)
 		}
 	}
 	for _, p := range pl.policies {
@@ -147,9 +104,8 @@ func (pl *plan) countMember(d *device, w *wave, inside bool, last *Attempt, trie
 				since = later(since, d.Since) // it came there some other way, and not before
 			}
 		}
-		done := w.soaked.done
-		w.soaked.add(pl, d, since, w.Soak)
-		if tried || w.soaked.done > done || !pl.isOut(d) {
+		out := !tried && pl.isOut(d)
+		if w.soaked.add(pl, d, since, w.Soak, out) || !out {
 			w.countable++
 		}
 	case tried || !pl.isOut(d):
@@ -196,19 +152,42 @@ func (p *policy) openWaves() {
 	satisfied := true
 	for _, w := range p.waves {
 		w.open = w.open || satisfied
-		threshold, least := w.SuccessThreshold, w.MinSuccess
-		if threshold == 0 {
-			threshold = DefaultSuccessThreshold
-		}
-		if least == 0 {
-			least = DefaultMinSuccess
-		}
-		w.needed = max(least, percentUp(threshold, w.countable))
+		w.needed = w.needs(w.countable)
 		nobody := w.Optional && w.countable == 0
 		w.satisfied = w.inside == 0 && (w.soaked.done >= w.needed || nobody)
 		satisfied = satisfied && w.satisfied
 		w.soaked.sort()
 	}
+}
+
+// needs is how many successes a wave needs of so many that can be counted.
+func (w *wave) needs(countable int) int {
+	threshold, least := w.SuccessThreshold, w.MinSuccess
+	if threshold == 0 {
+		threshold = DefaultSuccessThreshold
+	}
+	if least == 0 {
+		least = DefaultMinSuccess
+	}
+	return max(least, percentUp(threshold, countable))
+}
+
+// soaksUntil is when a wave will be satisfied by the soaks under way; zero =
+// that takes more.
+func (w *wave) soaksUntil() time.Time {
+	if w.inside > 0 {
+		return time.Time{}
+	}
+	done, countable := w.soaked.done, w.countable
+	for _, s := range w.soaked.ends {
+		if done++; s.out {
+			countable++ // it counts by its success alone
+		}
+		if done >= w.needs(countable) {
+			return s.end
+		}
+	}
+	return time.Time{}
 }
 
 // waveHold is what the devices of a closed wave are told.
@@ -232,9 +211,9 @@ func (pl *plan) whenOpen(p *policy, own *wave) time.Time {
 		if w.satisfied {
 			continue
 		}
-		end := w.soaked.after(w.needed - w.soaked.done)
-		if w.inside > 0 || end.IsZero() {
-			return time.Time{}
+		end := w.soaksUntil()
+		if end.IsZero() {
+			return end
 		}
 		t = later(t, end)
 	}
@@ -248,7 +227,7 @@ func (w *wave) knob() string {
 		return ".selector"
 	case w.inside > 0:
 		return ""
-	case w.soaked.done+w.soaked.underway() >= w.needed:
+	case !w.soaksUntil().IsZero() || w.soaked.done+w.soaked.underway() >= w.needed:
 		return ".soak"
 	case w.needed > w.countable:
 		return ".minSuccess"
@@ -274,19 +253,10 @@ func (w *wave) why() string {
 	return strings.Join(append(parts, w.soaked.text()...), "; ")
 }
 
-// text says how far the soaks are that are under way.
-func (s *soaks) text() []string {
-	var parts []string
-	if n := len(s.ends); n > 0 {
-		parts = append(parts, fmt.Sprintf("%d soaking, the last until %s", n, at(s.until())))
-	}
-	if s.silent > 0 {
-		parts = append(parts, fmt.Sprintf("%d not heard from since the soak ended", s.silent))
-	}
-	return parts
-}
-
 func (p *policy) waveSummaries() []WaveSummary {
+	if len(p.waves) == 0 {
+		return nil
+	}
 	list := make([]WaveSummary, 0, len(p.waves))
 	for _, w := range p.waves {
 		list = append(list, WaveSummary{
