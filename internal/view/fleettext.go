@@ -69,9 +69,14 @@ func writeConditions(b *bytes.Buffer, v *FleetView, look Look) {
 		if c.Reason != "" && c.Reason != c.Type {
 			name += " (" + c.Reason + ")"
 		}
-		fmt.Fprintf(b, "%s %s\n", look.paint(colorBad, Clean(name)+":"), CleanLines(c.Message))
+		head := Clean(name) + ":"
+		text := look.hangLines(head+" "+c.Message, gap)
+		if rest, ok := strings.CutPrefix(text, head); ok { // the terminal is not that narrow
+			text = look.paint(colorBad, head) + rest
+		}
+		fmt.Fprintln(b, text)
 		if c.Remedy != "" {
-			fmt.Fprintf(b, "  remedy: %s\n", CleanLines(c.Remedy))
+			fmt.Fprintf(b, "  %s\n", look.hangLines("remedy: "+c.Remedy, gap))
 		}
 	}
 }
@@ -110,7 +115,9 @@ func writeRollouts(b *bytes.Buffer, v *FleetView, look Look) {
 		return
 	}
 	of := shares(v.Devices)
-	t := Table{Head: []string{"POLICY", "TARGET", "STATE", "DONE", "MOVING", "WAITING", "ATTENTION"}}
+	// What goes first is told below the table too, by its devices.
+	t := Table{Head: []string{"POLICY", "TARGET", "STATE", "DONE", "MOVING", "WAITING", "ATTENTION"},
+		Spare: []string{"LEFT ALONE", "WAITING", "MOVING", "ATTENTION"}}
 	alone := slices.ContainsFunc(v.Rollouts, func(r schema.RolloutStatus) bool { return of[r.Policy].alone > 0 })
 	if alone {
 		t.Head = append(t.Head, "LEFT ALONE")

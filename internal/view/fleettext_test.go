@@ -135,6 +135,35 @@ func TestFailuresFitTheTerminal(t *testing.T) {
 	}
 }
 
+// A line fits the terminal, down to 40 columns; what stands in a column that
+// was left out is told below the table. Commands to copy stay whole.
+func TestFleetFitsTheTerminal(t *testing.T) {
+	st := halted()
+	st.Holds = map[string]string{"devices/gw-1.yaml": "disk being replaced", "devices/gw-5.yaml": "disk"}
+	st.Head, st.Ahead = "bbbbbbbbbbbb", 3
+	st.Fleet.Conditions = []schema.Condition{{Type: "Stopped", Reason: "TooManyDeletions", Message: "12 of 20 devices are gone since the swept commit aaaaaaaaaaaa:\n  gw-1, gw-2 and 10 more",
+		Remedy: "bring them back, or say in a commit message that it is meant: Gitopsd-Accept-Deletions: 12"}}
+	st.Devices["devices/gw-7.yaml"] = status("gw-7", "Newer", "newer", nil)
+	st.Devices["devices/oslo/gw-2.yaml"] = status("gw-2", "Upgrading", "to v1.5.0", func(d *schema.DeviceStatus) {
+		d.Attempts = []schema.Attempt{{Attempt: 4, Version: "v1.5.0", AssignedAt: *at(-3)}}
+	})
+	st.Devices["devices/berlin/gw-3.yaml"].Attempts[1].Message = "the device reports that it failed: hooks afterUpdating/check: /bin/sh ended with exit code 1: the modem does not answer"
+	for width, columns := range map[int]string{
+		40:  "POLICY    TARGET  STATE   DONE\n",
+		60:  "POLICY    TARGET  STATE   DONE  MOVING  WAITING  ATTENTION\n",
+		80:  "POLICY    TARGET  STATE   DONE  MOVING  WAITING  ATTENTION  LEFT ALONE\n",
+		120: "POLICY    TARGET  STATE   DONE  MOVING  WAITING  ATTENTION  LEFT ALONE\n",
+	} {
+		text := fleetText(t, st, Look{Width: width})
+		wantText(t, text, columns, "gateways  v1.5.0  HALTED  1/", "Stopped (TooManyDeletions): ", "  gw-1, gw-2 and 10 more\n", "\nATTENTION\ngw-3", "\nMOVING\ngw-2", "LEFT ALONE  1 ")
+		for line := range strings.Lines(text) {
+			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > width {
+				t.Errorf("width %d: %d columns: %q", width, n, line)
+			}
+		}
+	}
+}
+
 func TestSaid(t *testing.T) {
 	for _, c := range []struct{ message, stage, want string }{
 		{"the device reports that it failed: hooks afterUpdating/check: /bin/sh ended with exit code 1: no good\nmore", "POST-ACTION", "no good (afterUpdating/check, exit code 1)"},

@@ -2,6 +2,7 @@ package view
 
 import (
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -41,10 +42,14 @@ func (l Look) again(command string) string {
 
 // Table is rows of cells below a head, in columns as wide as they need to
 // be. Where the width is short, cells are wrapped in their columns: those of
-// the last one first, since it is the text.
+// the last one first, since it is the text. Where that is not enough, columns
+// are left out.
 type Table struct {
 	Head []string
-	rows [][]cell
+	// Spare are the heads of the columns that may be left out, the one that is
+	// missed least first.
+	Spare []string
+	rows  [][]cell
 }
 
 type cell struct{ text, color string }
@@ -74,9 +79,31 @@ func (t *Table) Write(w io.Writer, look Look) error {
 		for i, h := range t.Head {
 			head[i] = cell{h, colorHead}
 		}
-		rows = append([][]cell{head}, rows...)
+		rows = slices.Concat([][]cell{head}, rows)
 	}
-	var widths, least []int
+	widths, least := measure(rows)
+	for _, head := range t.Spare {
+		at := slices.IndexFunc(rows[0], func(c cell) bool { return c.text == head })
+		if look.Width == 0 || total(least) <= look.Width || at < 0 {
+			continue
+		}
+		for i := range rows {
+			rows[i] = slices.Delete(slices.Clone(rows[i]), at, at+1)
+		}
+		widths, least = measure(rows)
+	}
+	shrink(widths, least, look.Width)
+	var b strings.Builder
+	for _, row := range rows {
+		writeRow(&b, row, widths, look)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// measure gives for each column how wide it would like to be, and how wide it
+// has to be for its words.
+func measure(rows [][]cell) (widths, least []int) {
 	for _, row := range rows {
 		for i, c := range row {
 			if i >= len(widths) {
@@ -88,13 +115,16 @@ func (t *Table) Write(w io.Writer, look Look) error {
 			}
 		}
 	}
-	shrink(widths, least, look.Width)
-	var b strings.Builder
-	for _, row := range rows {
-		writeRow(&b, row, widths, look)
+	return widths, least
+}
+
+// total is the width of columns with the gaps between them.
+func total(widths []int) int {
+	sum := gap * (len(widths) - 1)
+	for _, w := range widths {
+		sum += w
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return sum
 }
 
 const (
@@ -109,10 +139,7 @@ func shrink(widths, least []int, width int) {
 	if width == 0 || len(widths) == 0 {
 		return
 	}
-	over := gap*(len(widths)-1) - width
-	for _, w := range widths {
-		over += w
-	}
+	over := total(widths) - width
 	last := len(widths) - 1
 	if less := min(over, widths[last]-readable); less > 0 {
 		widths[last] -= less

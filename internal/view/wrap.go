@@ -48,3 +48,13 @@ func (l Look) hang(text string, column int) string {
 	}
 	return strings.Join(Wrap(text, l.Width-column), "\n"+strings.Repeat(" ", column))
 }
+
+// hangLines is hang for a text of several lines, each of which may begin with
+// blanks of its own.
+func (l Look) hangLines(text string, column int) string {
+	lines := strings.Split(CleanLines(text), "\n")
+	for i, line := range lines {
+		lines[i] = l.hang(line, column)
+	}
+	return strings.Join(lines, "\n")
+}
