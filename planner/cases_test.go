@@ -156,7 +156,11 @@ func describeSummary(p Summary) []string {
 	}
 	lines = append(lines, describeBudgets(p.Budgets)...)
 	if w := p.Windows; w != nil {
-		add("windows: open %v, until %s, next %s", w.Open, orNever(w.Until), orNever(w.Next))
+		if w.Open {
+			add("windows: open until %s, next %s", orNever(w.Until), orNever(w.Next))
+		} else {
+			add("windows: closed, next %s", orNever(w.Next))
+		}
 	}
 	if f := p.Freeze; f != nil {
 		add("frozen until %s: %s", at(f.Until), f.Note)

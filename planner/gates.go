@@ -17,6 +17,9 @@ type gates struct {
 // closeGates finds out what holds each policy back, once its rollout is
 // counted.
 func (pl *plan) closeGates() {
+	if pl.fleet.bad.text == "" {
+		pl.fleet.frozen = pl.frozen(pl.fleet.Freezes)
+	}
 	for _, p := range pl.policies {
 		if p.bad != "" {
 			continue

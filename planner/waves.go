@@ -195,11 +195,10 @@ func (p *policy) waveHold(pl *plan, own *wave) finding {
 	i := slices.IndexFunc(p.waves, func(w *wave) bool { return !w.satisfied })
 	w := p.waves[i]
 	v := no(CodeWave, "waits for wave "+word(w.Name))
-	if w.members == 0 {
-		v.reason = "wave " + word(w.Name) + " matches no device"
-	}
 	v.field = fmt.Sprintf("waves[%d]%s", i, w.knob())
-	v.detail = w.why()
+	if v.detail = w.why(); w.members == 0 {
+		v.reason, v.detail = "wave "+word(w.Name)+" matches no device", ""
+	}
 	v.notBefore = pl.whenOpen(p, own)
 	return v
 }
@@ -229,10 +228,14 @@ func (w *wave) knob() string {
 		return ""
 	case !w.soaksUntil().IsZero() || w.soaked.done+w.soaked.underway() >= w.needed:
 		return ".soak"
+	case w.countable == 0:
+		return ".optional"
 	case w.needed > w.countable:
 		return ".minSuccess"
+	case w.SuccessThreshold > 0:
+		return ".successThreshold"
 	}
-	return ".successThreshold"
+	return ""
 }
 
 // why says why a wave is not satisfied; "" = it is.
