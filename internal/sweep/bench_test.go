@@ -5,62 +5,98 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gitopsd/gitopsd/planner"
 	"github.com/gitopsd/gitopsd/schema"
 )
 
-const benchDevices = 10_000
-
-// BenchmarkSweepInMemory is one pass over 10,000 devices of which n report
-// something new, without the cost of git: what the pass itself takes.
+// BenchmarkSweepInMemory is one pass over a fleet of which n devices report
+// something new, without the cost of git. plan-ns/op is what planning alone
+// takes, which goes over all devices; else-ns/op is all the rest.
 func BenchmarkSweepInMemory(b *testing.B) {
-	for _, n := range []int{0, 1, 100} {
-		b.Run(fmt.Sprintf("changes=%d", n), func(b *testing.B) {
-			now := epoch
-			repo := newMemRepo()
-			repo.push("main", "first", now, benchFleet(benchDevices))
-			for i := range benchDevices {
-				repo.force(schema.DefaultReportRefs+benchID(i), map[string][]byte{reportFile: benchReport(b, i, 1, false, now)})
-			}
-			d, err := New(Config{
-				Remote: &memRemote{memRepo: repo}, Now: func() time.Time { return now },
-				Uptime: func() (time.Duration, string, error) { return now.Sub(epoch), "boot", nil },
+	for _, size := range []int{1000, 10_000, 20_000} {
+		f := newBenchFleet(b, size)
+		for _, n := range []int{0, 1, 100} {
+			b.Run(fmt.Sprintf("devices=%d/changes=%d", size, n), func(b *testing.B) {
+				b.ReportAllocs()
+				var planned time.Duration
+				for range b.N {
+					b.StopTimer()
+					f.report(b, n)
+					b.StartTimer()
+					p, err := f.daemon.Once(b.Context())
+					b.StopTimer()
+					if err != nil || p.Committed != (n > 0) {
+						b.Fatalf("%d changes, committed %v: %v", n, p.Committed, err)
+					}
+					if n > 0 {
+						planned += f.plan()
+					}
+					b.StartTimer()
+				}
+				b.ReportMetric(float64(planned)/float64(b.N), "plan-ns/op")
+				b.ReportMetric(float64(b.Elapsed()-planned)/float64(b.N), "else-ns/op")
 			})
-			if err != nil {
-				b.Fatal(err)
-			}
-			once := func() Pass {
-				p, err := d.Once(b.Context())
-				if err != nil {
-					b.Fatal(err)
-				}
-				return p
-			}
-			once()
-			once() // finds nothing, and notes that the fleet is at rest
-			round := int64(1)
-			b.ResetTimer()
-			for range b.N {
-				b.StopTimer()
-				round++
-				now = now.Add(time.Second)
-				for i := range n {
-					repo.force(schema.DefaultReportRefs+benchID(i), map[string][]byte{reportFile: benchReport(b, i, round, round%2 == 0, now)})
-				}
-				b.StartTimer()
-				if p := once(); p.Committed != (n > 0) {
-					b.Fatalf("%d changes, committed %v", n, p.Committed)
-				}
-			}
-		})
+		}
 	}
+}
+
+// benchFleet is a fleet at rest: all devices are on their target.
+type benchFleet struct {
+	repo   *memRepo
+	daemon *Daemon
+	now    time.Time
+	round  int64
+	busy   bool
+}
+
+func newBenchFleet(b *testing.B, size int) *benchFleet {
+	f := &benchFleet{repo: newMemRepo(), now: epoch}
+	f.repo.push("main", "first", f.now, benchFiles(size))
+	f.report(b, size)
+	var err error
+	f.daemon, err = New(Config{
+		Remote: &memRemote{memRepo: f.repo}, Now: func() time.Time { return f.now },
+		Uptime: func() (time.Duration, string, error) { return f.now.Sub(epoch), "boot", nil },
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for range 2 { // the second finds nothing, and notes that the fleet is at rest
+		if _, err := f.daemon.Once(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return f
+}
+
+// report lets n devices say that they became busy, or idle again.
+func (f *benchFleet) report(b *testing.B, n int) {
+	f.round++
+	f.now = f.now.Add(time.Second)
+	if n > 0 {
+		f.busy = !f.busy
+	}
+	for i := range n {
+		f.repo.force(schema.DefaultReportRefs+benchID(i), map[string][]byte{reportFile: benchReport(b, i, f.round, f.busy, f.now)})
+	}
+}
+
+// plan is how long it takes to plan what the daemon planned last.
+func (f *benchFleet) plan() time.Duration {
+	s := Scene{Fleet: f.daemon.valid.fleet, Now: f.now}
+	in := s.input()
+	in.Devices = f.daemon.memory.devices
+	start := time.Now()
+	planner.Plan(in)
+	return time.Since(start)
 }
 
 func benchID(i int) string { return fmt.Sprintf("gw-%05d", i) }
 
 func benchPath(i int) string { return fmt.Sprintf("devices/site-%03d/%s.yaml", i/100, benchID(i)) }
 
-// benchFleet is a fleet with sites of a hundred devices.
-func benchFleet(n int) map[string]string {
+// benchFiles is a fleet with sites of a hundred devices.
+func benchFiles(n int) map[string]string {
 	files := map[string]string{
 		"policies/gateways.yaml":        "apiVersion: gitopsd.dev/v1alpha1\nkind: Policy\nmetadata: {name: gateways}\nspec: {enabled: true, targetVersion: v1.0.0}\n",
 		"releases/gateways/v1.0.0.yaml": "apiVersion: gitopsd.dev/v1alpha1\nkind: Release\nmetadata: {name: v1.0.0}\nspec:\n  files:\n    /etc/version: {content: \"v1.0.0\\n\"}\n",

@@ -18,6 +18,7 @@ type memory struct {
 	index   map[string]int
 	entries []entry          // in the order of the fleet, and behind them those that left it
 	devices []planner.Device // of the entries, as plans take them
+	heard   int              // how many of the fleet were ever heard
 }
 
 // entry is what is kept of one device.
@@ -43,12 +44,16 @@ func (m *memory) input(s *Scene) planner.Input {
 	members := s.Fleet.Devices
 	m.entries, m.devices = m.entries[:len(members)], m.devices[:len(members)]
 	standing := 0
+	m.heard = 0
 	for i, member := range members {
 		e := &m.entries[i]
 		if k := s.known(member); holds && e.holds(&k, c.now) {
 			e.isNew = false
 		} else {
 			*e, m.devices[i] = newEntry(k, c)
+		}
+		if h := &e.known.heard; h.Report != nil || h.Problem != "" {
+			m.heard++
 		}
 		if e.stands {
 			standing++

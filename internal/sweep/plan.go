@@ -18,8 +18,8 @@ func (p *pass) plan(ctx context.Context) error {
 		p.keepStrangers()
 		return nil // only the stop is written
 	}
-	p.noticeStrangers(ctx)
 	p.decide(ctx)
+	p.noticeStrangers(ctx)
 	if p.encodeAll(ctx) == nil {
 		return nil
 	}

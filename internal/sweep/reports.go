@@ -33,16 +33,21 @@ func (p *pass) readReports(ctx context.Context) error {
 			return fmt.Errorf("list the reports: %w", err)
 		}
 	}
-	changed := map[string]string{}
+	changed, still := map[string]string{}, 0
 	for ref, tip := range refs {
 		id, ok := strings.CutPrefix(ref, d.cfg.ReportRefs)
 		if !ok || id == "" {
 			continue
 		}
-		if v := d.reports[id]; v == nil || v.tip != tip {
+		v := d.reports[id]
+		if v != nil {
+			still++
+		}
+		if v == nil || v.tip != tip {
 			changed[ref] = tip
 		}
 	}
+	gone := still < len(d.reports)
 	if len(changed) > 0 {
 		p.heard = true
 		contents, err := d.cfg.Reports.Tips(ctx, changed, maxReport)
@@ -55,7 +60,9 @@ func (p *pass) readReports(ctx context.Context) error {
 			p.takeReport(ctx, id, changed[ref], files, found)
 		}
 	}
-	p.forgetReports(refs)
+	if gone || !d.firstRead {
+		p.forgetReports(refs)
+	}
 	d.firstRead = true
 	return nil
 }

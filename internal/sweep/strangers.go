@@ -29,7 +29,11 @@ const (
 func (p *pass) noticeStrangers(ctx context.Context) {
 	d := p.d
 	var ids []string
-	for id, v := range d.reports {
+	all := d.reports
+	if d.memory.heard == len(all) {
+		all = nil // they are all of the fleet
+	}
+	for id, v := range all {
 		if v.tip != "" && v.report != nil && p.fleet.fleet.Member(id) == nil && p.status.record(id) == nil {
 			ids = append(ids, id)
 		}
