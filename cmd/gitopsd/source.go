@@ -15,29 +15,39 @@ import (
 
 // loadFleet reads and checks the fleet repository in a folder.
 func loadFleet(dir, ownVersion string) (*schema.Fleet, error) {
-	const action = "cannot read the fleet repository"
-	info, err := os.Stat(dir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, withHint(fmt.Errorf("%s: there is no folder %s", action, dir), "gitopsd init %s makes a starter fleet repository there", dir)
-	case err != nil:
-		return nil, fmt.Errorf("%s: %w", action, err)
-	case !info.IsDir():
-		return nil, withHint(fmt.Errorf("%s: %s is a file", action, dir), "name the folder that holds policies/, releases/ and devices/")
-	}
-	src, err := schema.DirSource(dir)
+	src, err := dirSource(dir)
 	if err != nil {
-		return nil, fmt.Errorf("%s in %s: %w", action, dir, err)
+		return nil, err
 	}
 	loader := schema.Loader{OwnVersion: ownVersion}
 	fleet, err := loader.Load(src)
 	if err != nil {
-		return nil, fmt.Errorf("%s in %s: %w", action, dir, err)
+		return nil, fmt.Errorf("%s in %s: %w", cannotReadFleet, dir, err)
 	}
 	if !looksLikeFleet(src, fleet) {
 		return nil, noFleet(dir)
 	}
 	return fleet, nil
+}
+
+const cannotReadFleet = "cannot read the fleet repository"
+
+// dirSource reads a folder, with words for what may be wrong with it.
+func dirSource(dir string) (schema.Source, error) {
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, withHint(fmt.Errorf("%s: there is no folder %s", cannotReadFleet, dir), "gitopsd init %s makes a starter fleet repository there", dir)
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", cannotReadFleet, err)
+	case !info.IsDir():
+		return nil, withHint(fmt.Errorf("%s: %s is a file", cannotReadFleet, dir), "name the folder that holds policies/, releases/ and devices/")
+	}
+	src, err := schema.DirSource(dir)
+	if err != nil {
+		return nil, fmt.Errorf("%s in %s: %w", cannotReadFleet, dir, err)
+	}
+	return src, nil
 }
 
 // looksLikeFleet says whether a folder is one, however wrong what it holds:

@@ -1,0 +1,377 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gitopsd/gitopsd/internal/preview"
+	"github.com/gitopsd/gitopsd/internal/sweep"
+	"github.com/gitopsd/gitopsd/planner"
+	"github.com/gitopsd/gitopsd/repo"
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+// workingTree is what the files of a folder are called beside commits.
+const workingTree = "working tree"
+
+// revisionOptions are the flags of commands that compare two revisions.
+type revisionOptions struct{ base, head string }
+
+func bindRevisions(cmd *cobra.Command) *revisionOptions {
+	o := &revisionOptions{}
+	cmd.Flags().StringVar(&o.base, "base", "", "`revision` to compare with (default where the source branch and the head parted)")
+	cmd.Flags().StringVar(&o.head, "head", "", "`revision` to look at (default the working tree)")
+	for _, name := range []string{"base", "head"} {
+		_ = cmd.RegisterFlagCompletionFunc(name, offerNothing) // the error is for a flag that does not exist
+	}
+	return o
+}
+
+// sides loads what a preview compares.
+type sides struct {
+	app    *app
+	dir    string
+	spec   schema.ServeSpec
+	loader schema.Loader
+	local  *localGit // nil = the folder belongs to no repository
+	// noLocal is why the repository of the folder cannot be read.
+	noLocal error
+}
+
+// side is a revision that was loaded.
+type side struct {
+	place preview.Place
+	fleet *schema.Fleet
+	files *files
+}
+
+// read gives a payload of the side.
+func (s *side) revision(plan planner.Result) preview.Revision {
+	return preview.Revision{Place: s.place, Fleet: s.fleet, Plan: plan, Read: s.files.payload}
+}
+
+func (a *app) openSides(dir string, spec schema.ServeSpec) *sides {
+	s := &sides{app: a, dir: dir, spec: spec, loader: schema.Loader{OwnVersion: a.build.Version}}
+	s.local, s.noLocal = openLocalGit(dir, spec)
+	return s
+}
+
+func (s *sides) close() error {
+	if s.local == nil {
+		return nil
+	}
+	return s.local.repo.Close()
+}
+
+// head loads what is looked at. An invalid one is an error after its problems
+// were printed.
+func (s *sides) head(ctx context.Context, revision string) (*side, error) {
+	var head *side
+	name := s.dir
+	if revision == "" {
+		src, err := dirSource(s.dir)
+		if err != nil {
+			return nil, err
+		}
+		if head, err = s.load(preview.Place{Name: workingTree}, src); err != nil {
+			return nil, err
+		}
+		if !looksLikeFleet(head.files, head.fleet) {
+			return nil, noFleet(s.dir)
+		}
+	} else {
+		commit, err := s.find(ctx, revision)
+		if err != nil {
+			return nil, err
+		}
+		name = "the fleet at " + revision
+		if head, err = s.load(preview.Place{Name: revision, Commit: commit}, s.local.source(ctx, commit)); err != nil {
+			return nil, err
+		}
+		if !looksLikeFleet(head.files, head.fleet) {
+			return nil, fmt.Errorf("%s does not look like a fleet repository: %s", name, nothingThere(s.local))
+		}
+	}
+	if !head.fleet.Valid() {
+		return nil, s.app.invalid(name, head.fleet)
+	}
+	return head, nil
+}
+
+func nothingThere(l *localGit) string {
+	if l.prefix != "" {
+		return "it holds no document below " + l.prefix
+	}
+	return "it holds no document"
+}
+
+// base loads what the head is compared with. Where that is left to this
+// program, or its content is not valid, there may be none, and note says why.
+func (s *sides) base(ctx context.Context, revision string, head *side) (base *side, note string, err error) {
+	place := preview.Place{Name: revision}
+	if revision != "" {
+		if place.Commit, err = s.find(ctx, revision); err != nil {
+			return nil, "", err
+		}
+	} else {
+		switch {
+		case s.noLocal != nil:
+			return nil, "the git repository of this folder cannot be read: " + s.noLocal.Error(), nil
+		case s.local == nil:
+			return nil, "this folder belongs to no git repository", nil
+		}
+		if place, note, err = s.local.parted(ctx, s.spec.Branch, head.place.Commit); err != nil {
+			return nil, "no revision to compare with was found: " + err.Error(), nil
+		}
+		if place.Commit == "" {
+			return nil, note, nil
+		}
+	}
+	base, err = s.load(place, s.local.source(ctx, place.Commit))
+	switch {
+	case err != nil && revision != "":
+		return nil, "", err
+	case err != nil:
+		return nil, fmt.Sprintf("%s cannot be read: %v", place.Name, err), nil
+	case base.fleet.Files == 0 && len(base.fleet.Problems) == 0:
+		return nil, place.Name + " holds no fleet here", nil
+	case !base.fleet.Valid():
+		wrong, _ := tally(base.fleet.Problems)
+		return nil, fmt.Sprintf("%s is not valid itself (%s), so what it says is not compared with", place.Name, plural(wrong, "error")), nil
+	}
+	return base, note, nil
+}
+
+// find gives the commit of a revision that was asked for.
+func (s *sides) find(ctx context.Context, revision string) (string, error) {
+	action := fmt.Errorf("cannot look at the revision %q", revision)
+	switch {
+	case s.noLocal != nil:
+		return "", fmt.Errorf("%w: %w", action, s.noLocal)
+	case s.local == nil:
+		return "", withHint(fmt.Errorf("%w: %s belongs to no git repository", action, s.dir), "name a clone of the fleet repository")
+	}
+	commit, err := s.local.repo.Revision(ctx, revision)
+	var e *repo.Error
+	if errors.As(err, &e) {
+		return "", withOptionalHint(fmt.Errorf("%w: %w", action, e.Err), e.Hint)
+	}
+	return commit, err
+}
+
+func withOptionalHint(err error, hint string) error {
+	if hint == "" {
+		return err
+	}
+	return withHint(err, "%s", hint)
+}
+
+func (s *sides) load(place preview.Place, src schema.Source) (*side, error) {
+	f := &files{Source: src}
+	fleet, err := s.loader.Load(f)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the fleet of %s: %w", place.Name, err)
+	}
+	return &side{place: place, fleet: fleet, files: f}, nil
+}
+
+// files is a source that is listed once, and read by content id.
+type files struct {
+	schema.Source
+	entries []schema.Entry
+	byID    map[string]schema.Entry
+}
+
+// Entries lists the source.
+func (f *files) Entries() ([]schema.Entry, error) {
+	if f.byID != nil {
+		return f.entries, nil
+	}
+	entries, err := f.Source.Entries()
+	if err != nil {
+		return nil, err
+	}
+	f.entries, f.byID = entries, make(map[string]schema.Entry, len(entries))
+	for _, e := range entries {
+		if e.ID != "" {
+			f.byID[e.ID] = e
+		}
+	}
+	return entries, nil
+}
+
+// payloadLimit bounds a payload that is read, in bytes; validation allows no
+// larger one.
+const payloadLimit = 64 << 20
+
+func (f *files) payload(id string) ([]byte, error) {
+	e, ok := f.byID[id]
+	if !ok {
+		return nil, fmt.Errorf("there is no content %s", id)
+	}
+	return f.Read(e, payloadLimit)
+}
+
+// localGit is the git repository that a folder belongs to.
+type localGit struct {
+	repo   *repo.Repo
+	prefix string // of the folder in it, with a slash at its end; "" = its root
+}
+
+// openLocalGit finds the repository of a folder; nil where there is none.
+func openLocalGit(dir string, spec schema.ServeSpec) (*localGit, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	if real, err := filepath.EvalSymlinks(abs); err == nil {
+		abs = real
+	}
+	for at := abs; ; at = filepath.Dir(at) {
+		if isWorkTree(at) || at == abs && isBare(at) {
+			r, err := repo.Open(repo.Config{URL: at, Timeout: spec.Timeout.D(defaultTimeout)})
+			if err != nil {
+				return nil, err
+			}
+			prefix, err := filepath.Rel(at, abs)
+			if err != nil || prefix == "." {
+				return &localGit{repo: r}, nil
+			}
+			return &localGit{repo: r, prefix: filepath.ToSlash(prefix) + "/"}, nil
+		}
+		if at == filepath.Dir(at) {
+			return nil, nil
+		}
+	}
+}
+
+// source gives the files of a commit, as far as they are of the folder.
+func (l *localGit) source(ctx context.Context, commit string) schema.Source {
+	src := sweep.Source(ctx, l.repo, commit)
+	if l.prefix == "" {
+		return src
+	}
+	return &below{Source: src, prefix: l.prefix}
+}
+
+// below is a folder of a source.
+type below struct {
+	schema.Source
+	prefix string
+}
+
+// Entries lists the folder.
+func (b *below) Entries() ([]schema.Entry, error) {
+	all, err := b.Source.Entries()
+	if err != nil {
+		return nil, err
+	}
+	var entries []schema.Entry
+	for _, e := range all {
+		if rest, ok := strings.CutPrefix(e.Path, b.prefix); ok {
+			e.Path = rest
+			entries = append(entries, e)
+		}
+	}
+	slices.SortFunc(entries, func(a, b schema.Entry) int { return strings.Compare(a.Path, b.Path) })
+	return entries, nil
+}
+
+// parted finds what a head is compared with where nobody says: the commit at
+// which it left the source branch. A working tree without commits of its own is
+// compared with HEAD, a commit that is on the source branch already with its
+// first parent.
+func (l *localGit) parted(ctx context.Context, branch, head string) (preview.Place, string, error) {
+	before, own := "HEAD", head == ""
+	if own {
+		var err error
+		if head, err = l.repo.Revision(ctx, "HEAD"); err != nil {
+			return preview.Place{}, "", err
+		}
+	} else {
+		before = head + "^"
+	}
+	candidates := []string{"refs/remotes/origin/HEAD", "refs/remotes/origin/" + schema.DefaultBranch, "refs/heads/" + schema.DefaultBranch}
+	if branch != "" {
+		candidates = []string{"refs/remotes/origin/" + branch, "refs/heads/" + branch}
+	}
+	for _, ref := range candidates {
+		upstream, err := l.repo.Revision(ctx, ref)
+		if err != nil {
+			continue // not that one
+		}
+		base, err := l.repo.MergeBase(ctx, upstream, head)
+		if err != nil {
+			return preview.Place{}, "", err
+		}
+		if base == "" || base == head {
+			break
+		}
+		name := shortRef(ref)
+		if base != upstream {
+			name = "where it left " + name
+		}
+		return preview.Place{Name: name, Commit: base}, "", nil
+	}
+	commit, err := l.repo.Revision(ctx, before)
+	if err != nil && !own {
+		return preview.Place{}, "this is the first commit", nil
+	}
+	if own {
+		return preview.Place{Name: "HEAD", Commit: commit}, "", err
+	}
+	return preview.Place{Name: "the commit before", Commit: commit}, "", err
+}
+
+// shortRef is a ref as people call it.
+func shortRef(ref string) string {
+	for _, lead := range []string{"refs/heads/", "refs/remotes/"} {
+		if rest, ok := strings.CutPrefix(ref, lead); ok {
+			return strings.TrimSuffix(rest, "/HEAD")
+		}
+	}
+	return ref
+}
+
+// comparison loads both sides and the present status, plans, and calls then
+// while all of it can be read.
+func (a *app) comparison(cmd *cobra.Command, options *readerOptions, revisions *revisionOptions, dir string, assigned bool, then func(preview.Input) error) (err error) {
+	spec, _, _, err := options.resolve(cmd, a.env)
+	if err != nil {
+		return err
+	}
+	ctx := cmd.Context()
+	s := a.openSides(dir, spec)
+	defer func() { err = errors.Join(err, s.close()) }()
+	head, err := s.head(ctx, revisions.head)
+	if err != nil {
+		return err
+	}
+	in := preview.Input{Now: time.Now()}
+	var base *side
+	// What a device was assigned is nearer to it than what some commit says.
+	if !assigned || revisions.base != "" || spec.Repo.URL == "" {
+		if base, in.Note, err = s.base(ctx, revisions.base, head); err != nil {
+			return err
+		}
+	}
+	present, err := openPresent(ctx, spec)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, present.close()) }()
+	in.Present = present.devices
+	in.Head = head.revision(present.plan(head.fleet, in.Now, a.build.Version))
+	if base != nil {
+		revision := base.revision(present.plan(base.fleet, in.Now, a.build.Version))
+		in.Base = &revision
+	}
+	return then(in)
+}

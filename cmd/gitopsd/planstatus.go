@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/gitopsd/gitopsd/internal/preview"
+	"github.com/gitopsd/gitopsd/internal/sweep"
+	"github.com/gitopsd/gitopsd/planner"
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+// presentStatus is what is known of the devices now; without a repository
+// nothing is.
+type presentStatus struct {
+	status  *sweep.Status
+	reports map[string]*schema.Report
+	devices map[string]preview.Present // nil = no status was read
+	reader  *reader                    // nil = there is no repository
+}
+
+func (p *presentStatus) close() error {
+	if p.reader == nil {
+		return nil
+	}
+	return p.reader.close()
+}
+
+// plan says what a sweep of this fleet would decide.
+func (p *presentStatus) plan(fleet *schema.Fleet, now time.Time, own string) planner.Result {
+	return sweep.PlanNow(fleet, p.status, p.reports, now, own)
+}
+
+// openPresent reads the status branch and the reports, where a repository is
+// named.
+func openPresent(ctx context.Context, spec schema.ServeSpec) (p *presentStatus, err error) {
+	p = &presentStatus{}
+	if spec.Repo.URL == "" {
+		return p, nil
+	}
+	r, err := openReader(spec)
+	if err != nil {
+		return nil, err
+	}
+	p.reader = r
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, r.close())
+		}
+	}()
+	if p.status, err = r.status(ctx); err != nil {
+		return nil, err
+	}
+	if p.reports, err = r.readReports(ctx, r.reportRefs()); err != nil {
+		return nil, err
+	}
+	payloads := &assignedPayloads{ctx: ctx, reader: r, commit: p.status.Commit}
+	p.devices = make(map[string]preview.Present, len(p.status.Devices))
+	for id, rec := range p.status.Devices {
+		p.devices[id] = presentDevice(rec, p.reports[id], payloads.read)
+	}
+	return p, nil
+}
+
+// presentDevice is what the status branch and its own report say of a device.
+func presentDevice(rec *sweep.Record, report *schema.Report, read func(string) ([]byte, error)) preview.Present {
+	d := preview.Present{Policy: rec.Status.Policy}
+	o := rec.Status.Observed
+	switch {
+	case report != nil && (o == nil || o.InstallID != report.InstallID || report.Sequence >= o.Sequence):
+		d.Version, d.Digest = report.Current.Version, report.Current.Digest
+	case o != nil:
+		d.Version, d.Digest = o.Version, o.Digest
+	}
+	d.Assigned = preview.Side{Version: d.Version, Digest: d.Digest}
+	if doc := rec.Assignment; doc != nil {
+		d.Removed = doc.Removed
+		if doc.Spec != nil {
+			d.Assigned = preview.Side{Version: doc.Version, Digest: doc.Digest, Spec: doc.Spec, Read: read}
+		}
+	}
+	return d
+}
+
+// assignedPayloads reads payloads from the status branch; where they are is
+// looked up when somebody first asks.
+type assignedPayloads struct {
+	ctx    context.Context // of the command; a preview has none
+	reader *reader
+	commit string
+	blobs  map[string]string
+}
+
+func (p *assignedPayloads) read(digest string) ([]byte, error) {
+	if p.blobs == nil {
+		p.blobs = map[string]string{}
+		err := p.reader.fleet.Walk(p.ctx, p.commit, func(path, blob string, _ uint32) error {
+			if strings.HasPrefix(path, "payloads/") {
+				p.blobs["sha256:"+path[strings.LastIndexByte(path, '/')+1:]] = blob
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	blob := p.blobs[digest]
+	if blob == "" {
+		return nil, fmt.Errorf("the status branch has no payload %s", digest)
+	}
+	return p.reader.fleet.Blob(p.ctx, blob, payloadLimit)
+}

@@ -1,0 +1,114 @@
+package preview
+
+import (
+	"bytes"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/rogpeppe/go-internal/diff"
+)
+
+// Bounds of what is looked into, in bytes: a larger content is told by its
+// size, because nobody reads its difference and it would only cost time.
+const (
+	largestRead = 8 << 20
+	largestText = 256 << 10
+	mostLines   = 20000
+	// longestLine bounds a line that is shown, in characters.
+	longestLine = 300
+)
+
+// text says whether people read a content; git tells so too.
+func isText(data []byte) bool {
+	return bytes.IndexByte(data, 0) < 0 && utf8.Valid(data)
+}
+
+// source is the content of one file on one side.
+type source struct {
+	size int64 // -1 = there is none
+	data []byte
+	read bool
+	err  error
+}
+
+// contentChange compares two contents; lines is how many are shown.
+func contentChange(file string, from, to source, m mask, lines int) *Content {
+	c := &Content{From: from.size, To: to.size, Lines: []Line{}}
+	for _, s := range []source{from, to} {
+		switch {
+		case s.err != nil:
+			c.Hidden = "it could not be read"
+		case s.size >= 0 && !s.read:
+			c.Hidden = "it is large"
+		case !isText(s.data):
+			c.Binary = true
+		}
+	}
+	if why := m.hides(file, from.data, to.data); why != "" && !c.Binary {
+		c.Hidden = why
+	}
+	switch {
+	case c.Hidden != "" || c.Binary:
+		return c
+	case len(from.data) > largestText || len(to.data) > largestText,
+		bytes.Count(from.data, []byte("\n"))+bytes.Count(to.data, []byte("\n")) > mostLines:
+		c.Hidden = "it is large"
+		return c
+	}
+	all := unified(from.data, to.data)
+	for _, l := range all {
+		switch {
+		case strings.HasPrefix(l, "+"):
+			c.Inserted++
+		case strings.HasPrefix(l, "-"):
+			c.Deleted++
+		}
+	}
+	shown := all[:min(len(all), lines)]
+	for _, l := range shown {
+		c.Lines = append(c.Lines, clip(l[:1]+m.text(l[1:]), longestLine))
+	}
+	c.More = len(all) - len(shown)
+	return c
+}
+
+// unified is the difference of two texts without the head.
+func unified(from, to []byte) []string {
+	const head = 3 // diff, ---, +++
+	text := diff.Diff("a", from, "b", to)
+	list := strings.SplitAfter(string(text), "\n")
+	if len(list) <= head {
+		return nil
+	}
+	var lines []string
+	for _, l := range list[head:] {
+		if l = strings.TrimSuffix(l, "\n"); l != "" {
+			lines = append(lines, strings.TrimSuffix(l, "\r"))
+		}
+	}
+	return lines
+}
+
+// clip makes one line of at most n characters.
+func clip(s string, n int) string {
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	return string([]rune(s)[:n-1]) + "…"
+}
+
+// changedLines is what a content change consists of, without what surrounds
+// it: by this, changes of different devices are equal.
+func (c *Content) changedLines() string {
+	if c == nil {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString(c.Hidden)
+	for _, l := range c.Lines {
+		if l != "" && (l[0] == '+' || l[0] == '-') {
+			b.WriteString("\n" + l)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,115 @@
+package preview
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+// Points at which hooks run, in their order. The last two only where there is
+// a reboot.
+var (
+	pointsAlways = []string{"beforeUpdating", "afterUpdating"}
+	pointsReboot = []string{"beforeUpdating", "afterUpdating", "beforeRebooting", "afterRebooting"}
+)
+
+// effectOf is what a device does that goes from one spec to the other.
+func effectOf(from, to Side) Effect {
+	e := Effect{Hooks: []string{}}
+	if image := imageOf(to.Spec); image != "" && image != imageOf(from.Spec) {
+		e.Reboot = clip(mask{}.value("image", image), longestValue)
+	}
+	points := pointsAlways
+	if e.Reboot != "" {
+		points = pointsReboot
+	}
+	hooks, _ := to.Spec[sectionHooks].(map[string]any)
+	for _, point := range points {
+		named, _ := hooks[point].(map[string]any)
+		names := slices.SortedFunc(maps.Keys(named), func(a, b string) int {
+			return cmp.Or(cmp.Compare(orderOf(named[a]), orderOf(named[b])), cmp.Compare(a, b))
+		})
+		for _, name := range names {
+			e.Hooks = append(e.Hooks, point+"/"+name)
+		}
+	}
+	return e
+}
+
+func imageOf(spec map[string]any) string {
+	os, _ := spec[sectionOS].(map[string]any)
+	image, _ := os["image"].(string)
+	return image
+}
+
+// orderOf is the order of a hook; none is 0.
+func orderOf(hook any) float64 {
+	h, _ := hook.(map[string]any)
+	switch n := h["order"].(type) {
+	case float64:
+		return n
+	case int64:
+		return float64(n)
+	case int:
+		return float64(n)
+	}
+	return 0
+}
+
+// downloaded is what one device has to fetch.
+type downloaded struct {
+	bytes int64
+	bound bool // it may have some of it already
+}
+
+// download counts the payloads of the head's spec that a device does not have:
+// it keeps those of the spec that it runs.
+func (c *comparer) download(m *schema.Member, from, to Side) downloaded {
+	var d downloaded
+	has, known := c.has(m, from)
+	for digest, p := range to.Payloads {
+		if !has[digest] {
+			d.bytes += p.Size
+		}
+	}
+	d.bound = !known && d.bytes > 0
+	return d
+}
+
+// has lists the payloads of the spec that a device runs, and says whether it
+// is known which that is.
+func (c *comparer) has(m *schema.Member, from Side) (map[string]bool, bool) {
+	if c.Present == nil {
+		return payloadsOf(from.Spec), true // as if it were what it should be
+	}
+	p, seen := c.Present[m.ID]
+	switch {
+	case !seen || p.Version == "" && p.Digest == "":
+		return nil, true // never seen: it has nothing
+	case p.Assigned.Spec != nil && p.Assigned.Digest == p.Digest:
+		return payloadsOf(p.Assigned.Spec), true
+	case from.Spec != nil && from.Digest == p.Digest:
+		return payloadsOf(from.Spec), true
+	case p.Digest == "" && c.neverAssigned(p):
+		return nil, true
+	}
+	return nil, false
+}
+
+// neverAssigned says that a device still is what it was before its first
+// assignment.
+func (c *comparer) neverAssigned(p Present) bool { return p.Assigned.Digest == "" }
+
+func payloadsOf(spec map[string]any) map[string]bool {
+	files, _ := spec[sectionFiles].(map[string]any)
+	has := map[string]bool{}
+	for _, v := range files {
+		file, _ := v.(map[string]any)
+		if digest, ok := file["payload"].(string); ok {
+			has[digest] = true
+		}
+	}
+	return has
+}

@@ -1,0 +1,454 @@
+package view
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gitopsd/gitopsd/internal/preview"
+	"github.com/gitopsd/gitopsd/planner"
+)
+
+// Bounds of what the text shows of a plan; the JSON has all of it.
+const (
+	shownGroups  = 20 // kinds of change
+	shownNames   = 3  // devices by name before they are only counted
+	shownChanges = 30 // elements of one spec
+)
+
+// WritePlan writes what a change would do: its content, the policies, who
+// comes and goes, the worst case, and every device's verdict. wide tells more
+// of each device.
+func WritePlan(w io.Writer, p *preview.Plan, look Look, wide bool) error {
+	var b bytes.Buffer
+	t := planText{b: &b, look: look}
+	t.head(p.Head, p.Base, p.Note)
+	t.changes(p)
+	t.policies(p.PolicyChanges)
+	t.membership(&p.Membership)
+	t.worstCase(p.WorstCase)
+	if err := t.sweep(p, wide); err != nil {
+		return err
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// planText writes the parts of a preview.
+type planText struct {
+	b    *bytes.Buffer
+	look Look
+}
+
+// section begins a part, after an empty line.
+func (t *planText) section(name string) {
+	if t.b.Len() > 0 {
+		t.b.WriteByte('\n')
+	}
+	fmt.Fprintln(t.b, t.look.paint(colorHead, name))
+}
+
+// line writes one line that is indented, and its further lines a bit more.
+func (t *planText) line(indent int, text string) {
+	const more = 2
+	pad := strings.Repeat(" ", indent)
+	fmt.Fprintf(t.b, "%s%s\n", pad, t.look.hang(text, indent+more))
+}
+
+func (t *planText) head(head preview.Place, base *preview.Place, note string) {
+	switch {
+	case base != nil:
+		t.line(0, placeText(head)+" against "+placeText(*base))
+		if note != "" {
+			t.line(0, "note: "+Clean(note))
+		}
+	case note != "":
+		t.line(0, placeText(head)+", compared with nothing: "+Clean(note))
+	}
+}
+
+func placeText(p preview.Place) string {
+	name := Clean(p.Name)
+	if p.Commit == "" || strings.HasPrefix(p.Commit, p.Name) {
+		return name
+	}
+	return name + " (" + Short(p.Commit) + ")"
+}
+
+func (t *planText) changes(p *preview.Plan) {
+	if p.Base == nil {
+		return
+	}
+	t.section("CHANGES")
+	if len(p.Changes) == 0 {
+		t.line(0, "none in what a device should be")
+	}
+	for i := range p.Changes {
+		if i == shownGroups {
+			t.line(0, fmt.Sprintf("and %d more kinds of change: -o json has them", len(p.Changes)-i))
+			return
+		}
+		g := &p.Changes[i]
+		text := counted(len(g.Devices), "device") + "  " + versionsText(g.From, g.To) + "  " + namesText(g.Devices)
+		t.line(0, text)
+		if g.Variants > 1 {
+			t.line(2, fmt.Sprintf("%d variants of one change; the values are those of %s", g.Variants, Clean(g.Example)))
+		}
+		t.spec(g.Changes, g.Unknown)
+		if text := effectText(&g.Effect, len(g.Devices)); text != "" {
+			t.line(2, "effect: "+text)
+		}
+	}
+}
+
+// spec writes the elements that differ.
+func (t *planText) spec(list []preview.Change, unknown bool) {
+	switch {
+	case unknown:
+		t.line(2, "from a spec that cannot be read here")
+	case len(list) == 0:
+		t.line(2, "the same content under another version")
+	}
+	for i := range list {
+		if i == shownChanges {
+			t.line(2, fmt.Sprintf("and %d more: -o json has them", len(list)-i))
+			return
+		}
+		t.element(&list[i])
+	}
+}
+
+func (t *planText) element(ch *preview.Change) {
+	name := elementName(ch)
+	var words []string
+	for _, f := range ch.Fields {
+		words = append(words, fieldText(ch.Op, f))
+	}
+	if c := ch.Content; c != nil {
+		words = append(words, contentText(c))
+	}
+	text := name
+	switch ch.Op {
+	case preview.Added, preview.Removed:
+		text += " " + ch.Op
+		if len(words) > 0 && ch.Op == preview.Added {
+			text += ": " + strings.Join(words, ", ")
+		}
+	default:
+		if len(words) == 0 {
+			words = append(words, "the same content, delivered in another way")
+		}
+		text += "  " + strings.Join(words, ", ")
+	}
+	if ch.Varies {
+		text += " (varies)"
+	}
+	t.line(2, text)
+	if ch.Op != preview.Removed && ch.Content != nil {
+		t.lines(6, ch.Content)
+	}
+}
+
+// elementName is what an element is called: a file by its path.
+func elementName(ch *preview.Change) string {
+	switch {
+	case ch.Section == "files":
+		return Clean(ch.Name)
+	case ch.Name == "":
+		return Clean(ch.Section)
+	case ch.Section == "directories":
+		return "directory " + Clean(ch.Name)
+	}
+	return Clean(strings.TrimSuffix(ch.Section, "s") + " " + ch.Name)
+}
+
+func fieldText(op string, f preview.Field) string {
+	name := Clean(f.Name)
+	if name != "" {
+		name += " "
+	}
+	switch op {
+	case preview.Added:
+		return name + Clean(f.To)
+	case preview.Removed:
+		return name + Clean(f.From)
+	}
+	return name + Clean(or(f.From, "unset")) + " → " + Clean(or(f.To, "unset"))
+}
+
+func contentText(c *preview.Content) string {
+	var text string
+	switch {
+	case c.From < 0:
+		text = bytesText(c.To)
+	case c.To < 0:
+		text = "no content any more"
+	case c.From == c.To:
+		text = "content of " + bytesText(c.To)
+	default:
+		text = "content " + bytesText(c.From) + " → " + bytesText(c.To)
+	}
+	switch {
+	case c.Binary:
+		text = "binary, " + text
+	case c.Hidden != "":
+		text += ", not shown: " + c.Hidden
+	case c.From >= 0 && c.Inserted+c.Deleted > 0:
+		text += fmt.Sprintf(" (+%d −%d)", c.Inserted, c.Deleted)
+	}
+	return text
+}
+
+// lines writes a difference.
+func (t *planText) lines(indent int, c *preview.Content) {
+	for _, l := range c.Lines {
+		color := ""
+		switch {
+		case strings.HasPrefix(l, "+"):
+			color = colorGood
+		case strings.HasPrefix(l, "-"):
+			color = colorBad
+		case strings.HasPrefix(l, "@"):
+			color = colorFaint
+		}
+		for _, part := range t.broken(Clean(l), indent) {
+			fmt.Fprintf(t.b, "%s%s\n", strings.Repeat(" ", indent), t.look.paint(color, part))
+		}
+	}
+	if c.More > 0 {
+		t.line(indent, "… "+counted(c.More, "more line"))
+	}
+}
+
+// broken breaks a line of a difference, each part of it coloured by itself.
+func (t *planText) broken(l string, indent int) []string {
+	const least = 12 // of less room nobody makes anything
+	if t.look.Width-indent < least {
+		return []string{l}
+	}
+	return Wrap(l, t.look.Width-indent)
+}
+
+// effectText says what n devices do about a change; "" = nothing to speak of.
+func effectText(e *preview.Effect, n int) string {
+	var words []string
+	if e.Again {
+		words = append(words, "the version stays: updated again")
+	}
+	if len(e.Hooks) > 0 {
+		words = append(words, "runs "+Clean(strings.Join(e.Hooks, ", ")))
+	}
+	if e.Reboot != "" {
+		words = append(words, "reboots into "+Clean(e.Reboot))
+	}
+	if d := e.Download; d.Most > 0 {
+		text := "downloads "
+		if d.Bound {
+			text += "at most "
+		}
+		if d.Least != d.Most {
+			text += bytesText(d.Least) + " to "
+		}
+		text += bytesText(d.Most)
+		if n > 1 {
+			text += " each, " + bytesText(d.Total) + " in all"
+		}
+		words = append(words, text)
+	}
+	return strings.Join(words, " · ")
+}
+
+func (t *planText) policies(list []preview.PolicyChange) {
+	if len(list) == 0 {
+		return
+	}
+	t.section("POLICIES")
+	for i := range list {
+		p := &list[i]
+		name := Clean(or(p.Policy, "the whole fleet"))
+		if p.Op != preview.Changed {
+			name += " " + p.Op
+		}
+		t.line(0, name)
+		for _, f := range p.Fields {
+			text := Clean(f.Words)
+			if f.Careful != "" {
+				text += " (" + f.Careful + " careful)"
+			}
+			t.line(2, text)
+		}
+		switch more := p.MayGo - p.MayGoBefore; {
+		case more > 0:
+			t.line(2, fmt.Sprintf("%d more may go within a day: %d instead of %d", more, p.MayGo, p.MayGoBefore))
+		case more < 0:
+			t.line(2, fmt.Sprintf("%d fewer may go within a day: %d instead of %d", -more, p.MayGo, p.MayGoBefore))
+		}
+	}
+}
+
+func (t *planText) membership(m *preview.Membership) {
+	if len(m.Added)+len(m.Removed)+len(m.Moved)+len(m.NoTarget) == 0 {
+		return
+	}
+	t.section("WHO")
+	for _, l := range []struct {
+		what string
+		ids  []string
+	}{{"new", m.Added}, {"gone", m.Removed}} {
+		if len(l.ids) > 0 {
+			t.line(0, counted(len(l.ids), "device")+" "+l.what+"  "+namesText(l.ids))
+		}
+	}
+	type way struct{ from, to string }
+	var order []way
+	moved := map[way][]string{}
+	for _, v := range m.Moved {
+		w := way{v.From, v.To}
+		if moved[w] == nil {
+			order = append(order, w)
+		}
+		moved[w] = append(moved[w], v.Device)
+	}
+	for _, w := range order {
+		t.line(0, fmt.Sprintf("%s from %s to %s  %s", counted(len(moved[w]), "device"), policyText(w.from), policyText(w.to), namesText(moved[w])))
+	}
+	if n := len(m.NoTarget); n > 0 {
+		var ids []string
+		for _, v := range m.NoTarget {
+			ids = append(ids, v.Device)
+		}
+		t.line(0, counted(n, "device")+" with nothing to go to any more  "+namesText(ids))
+	}
+}
+
+func policyText(name string) string {
+	if name == "" {
+		return "no policy"
+	}
+	return "policy " + Clean(name)
+}
+
+func (t *planText) worstCase(list []preview.Reach) {
+	if len(list) == 0 {
+		return
+	}
+	t.section("WORST CASE")
+	for _, r := range list {
+		t.line(0, fmt.Sprintf("%s  a bad %s reaches %d of %s: %s", Clean(r.Policy), Clean(or(r.Target, "release")), r.Devices, counted(r.Of, "device"),
+			Clean(strings.Join(r.Words, "; "))))
+	}
+}
+
+// sweep writes what the next sweep would find and do.
+func (t *planText) sweep(p *preview.Plan, wide bool) error {
+	t.section("NEXT SWEEP")
+	policies := Table{Head: []string{"POLICY", "TARGET", "DEVICES", "SLOTS", "MOVING", "FAILED", "STATE"}}
+	for _, s := range p.Summary.Policies {
+		state := ""
+		if s.Halted {
+			state = "HALTED by " + namesText(s.HaltedBy)
+		}
+		policies.Row(s.Policy, or(s.Target, "-"), strconv.Itoa(s.Devices), strconv.Itoa(s.Slots), strconv.Itoa(s.InFlight), strconv.Itoa(s.Failed), state)
+	}
+	if !policies.Empty() {
+		if err := policies.Write(t.b, t.look); err != nil {
+			return err
+		}
+	}
+	t.counts(p.Summary.Counts)
+	t.b.WriteByte('\n')
+	if err := t.devices(p, wide); err != nil {
+		return err
+	}
+	for _, r := range p.Recalls {
+		t.line(0, fmt.Sprintf("recall %s: attempt %d, %s", Clean(r.Device), r.Attempt, Clean(r.Because)))
+	}
+	return nil
+}
+
+func (t *planText) counts(counts map[string]int) {
+	var words []string
+	for _, code := range codeOrder(counts) {
+		words = append(words, fmt.Sprintf("%d %s", counts[code], Clean(code)))
+	}
+	if len(words) > 0 {
+		t.line(0, strings.Join(words, " · "))
+	}
+}
+
+func (t *planText) devices(p *preview.Plan, wide bool) error {
+	table := Table{Head: []string{"DEVICE", "VERDICT", "VERSION", "TARGET", "REASON"}}
+	if wide {
+		table.Head = []string{"DEVICE", "VERDICT", "POLICY", "WAVE", "VERSION", "TARGET", "QUEUE", "NOT BEFORE", "REASON"}
+	}
+	for i := range p.Verdicts {
+		v := &p.Verdicts[i]
+		reason := or(v.Detail, v.Reason)
+		if !wide {
+			if v.Position > 0 {
+				reason += fmt.Sprintf(" (number %d)", v.Position)
+			}
+			table.Row(v.Device, v.Code, or(v.Version, "-"), or(v.Target, "-"), reason)
+			continue
+		}
+		queue, notBefore := "-", "-"
+		if v.Position > 0 {
+			queue = strconv.Itoa(v.Position)
+		}
+		if v.NotBefore != nil {
+			notBefore = v.NotBefore.UTC().Format("2006-01-02T15:04Z")
+		}
+		table.Row(v.Device, v.Code, or(v.Policy, "-"), or(v.Wave, "-"), or(v.Version, "-"), or(v.Target, "-"), queue, notBefore, reason)
+	}
+	return table.Write(t.b, t.look)
+}
+
+// namesText names the first few and counts the others.
+func namesText(ids []string) string {
+	shown := make([]string, 0, shownNames)
+	for _, id := range ids[:min(len(ids), shownNames)] {
+		shown = append(shown, Clean(id))
+	}
+	text := strings.Join(shown, ", ")
+	if more := len(ids) - len(shown); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+func versionsText(from, to string) string {
+	if from == to {
+		return Clean(to)
+	}
+	return Clean(or(from, "nothing")) + " → " + Clean(or(to, "nothing"))
+}
+
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// codeOrder lists the codes that were counted in the order of the planner's
+// checks; what it does not know comes last.
+func codeOrder(counts map[string]int) []string {
+	var list []string
+	known := map[string]bool{}
+	for _, c := range planner.Codes() {
+		known[string(c.Code)] = true
+		if counts[string(c.Code)] > 0 {
+			list = append(list, string(c.Code))
+		}
+	}
+	for _, code := range slices.Sorted(maps.Keys(counts)) {
+		if !known[code] {
+			list = append(list, code)
+		}
+	}
+	return list
+}
