@@ -28,6 +28,7 @@ type Fleet struct {
 	states   map[*Member]*deviceState
 	releases map[releaseKey]string
 	zones    map[string]*time.Location
+	files    map[string]*file // of policies and of the fleet's document, by path
 }
 
 // ReleaseDigest identifies the content of a release with its payloads,
@@ -40,6 +41,35 @@ func (f *Fleet) ReleaseDigest(line, version string) string {
 
 // Valid says whether no problem is an error.
 func (f *Fleet) Valid() bool { return !hasErrors(f.Problems) }
+
+// Advised adds what somebody else found to the problems of the fleet, in
+// order. The place of each is found by its pointer, in the file of a policy or
+// in the document of the fleet.
+func (f *Fleet) Advised(found []Problem) []Problem {
+	positions := map[string]*document{}
+	all := append([]Problem{}, f.Problems...)
+	for _, prob := range found {
+		doc, read := positions[prob.File]
+		if file := f.files[prob.File]; file != nil && !read {
+			doc, _ = readDocument(file.content.data)
+			positions[prob.File] = doc
+		}
+		if doc != nil {
+			_, at, _ := doc.locate(splitPointer(prob.Pointer))
+			prob.Line, prob.Column = at.Line, at.Column
+		}
+		all = append(all, prob)
+	}
+	sortProblems(all)
+	return all
+}
+
+// Unbroken says whether the file at a path, of a policy or of the fleet's
+// document, has no problem that is an error.
+func (f *Fleet) Unbroken(path string) bool {
+	file := f.files[path]
+	return file != nil && !file.broken
+}
 
 func (f *Fleet) indexed() {
 	f.index.Do(func() {

@@ -309,8 +309,13 @@ func (p *pass) fleet() *Fleet {
 		}
 	}
 	sort.Slice(f.Policies, func(i, j int) bool { return f.Policies[i].Metadata.Name < f.Policies[j].Metadata.Name })
+	f.files = map[string]*file{}
+	for _, file := range p.policies {
+		f.files[file.path] = file
+	}
 	if p.fleetFile != nil {
 		f.Document = p.fleetFile.content.fleet
+		f.files[p.fleetFile.path] = p.fleetFile
 	}
 	for _, file := range p.devices {
 		if s := p.states[file.path]; s != nil {

@@ -15,6 +15,10 @@ type Rule struct {
 	// "-- path --", or a description in angle brackets.
 	Wrong string `json:"wrong"`
 	Right string `json:"right"`
+	// Advice is what a [Loader] does not look at, because it takes the
+	// planner's arithmetic or the present time: whoever shows problems to a
+	// person asks for it. It is always a warning.
+	Advice bool `json:"advice,omitempty"`
 }
 
 //go:embed rules.yaml

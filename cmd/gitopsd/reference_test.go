@@ -132,6 +132,9 @@ func rulesPage() string {
 	}
 	for _, r := range rules {
 		fmt.Fprintf(&b, "\n## %s\n\n%s.\n", r.Name, strings.TrimSuffix(r.Summary, "."))
+		if r.Advice {
+			b.WriteString("\nOnly `gitopsd validate` looks at it, not the daemon: it depends on today's date or on how many devices there are.\n")
+		}
 		writeFiles(&b, "Wrong", r.Wrong)
 		writeFiles(&b, "Right", r.Right)
 	}

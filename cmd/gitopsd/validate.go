@@ -2,9 +2,11 @@ package main
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/gitopsd/gitopsd/internal/advice"
 	"github.com/gitopsd/gitopsd/schema"
 )
 
@@ -23,7 +25,9 @@ func validateCommand(a *app) *cobra.Command {
 		Short: "Report every problem of a fleet repository, with its place",
 		Long: `Report every problem of the fleet repository in DIR (default: here), each with
 file, line, column, rule and, where it can, a hint. The same checks run in the
-daemon before anything is assigned. Warnings do not make a fleet invalid.
+daemon before anything is assigned, but for advice that takes today's date or
+the number of devices, such as a freeze that is over. Warnings do not make a
+fleet invalid.
 
 Exit codes: 0 valid, 3 there are errors, 1 it could not be read.`,
 		GroupID:           groupAuthor,
@@ -38,13 +42,14 @@ Exit codes: 0 valid, 3 there are errors, 1 it could not be read.`,
 			if err != nil {
 				return err
 			}
+			problems := advice.Check(fleet, time.Now())
 			if format.value == "json" {
 				err = writeJSON(a.out, validationReport{
 					TypeMeta: schema.TypeMeta{APIVersion: schema.APIVersion, Kind: "ValidationReport"},
-					Problems: append([]schema.Problem{}, fleet.Problems...), Files: fleet.Files, Valid: fleet.Valid(),
+					Problems: problems, Files: fleet.Files, Valid: fleet.Valid(),
 				})
 			} else {
-				err = a.writeProblems(dir, fleet)
+				err = a.writeProblems(dir, fleet, problems)
 			}
 			if err != nil {
 				return err
@@ -59,13 +64,13 @@ Exit codes: 0 valid, 3 there are errors, 1 it could not be read.`,
 	return cmd
 }
 
-func (a *app) writeProblems(dir string, fleet *schema.Fleet) error {
-	for _, p := range fleet.Problems {
+func (a *app) writeProblems(dir string, fleet *schema.Fleet, problems []schema.Problem) error {
+	for _, p := range problems {
 		if _, err := fmt.Fprintln(a.out, problemText(p)); err != nil {
 			return err
 		}
 	}
-	wrong, warnings := tally(fleet.Problems)
+	wrong, warnings := tally(problems)
 	verdict := "valid"
 	if wrong > 0 {
 		verdict = plural(wrong, "error")

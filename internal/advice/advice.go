@@ -1,0 +1,87 @@
+package advice
+
+import (
+	"time"
+
+	"github.com/gitopsd/gitopsd/internal/sweep"
+	"github.com/gitopsd/gitopsd/planner"
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+// Rule names; they are a contract with whoever filters by them.
+const (
+	ruleLimit  = "surprising-limit"
+	ruleWindow = "window-never-opens"
+	ruleFreeze = "freeze-in-the-past"
+)
+
+// Check gives the problems of a fleet together with what is to be said to a
+// person at this time, in the order of problems. Where now is zero, nothing
+// that depends on it is looked at.
+func Check(fleet *schema.Fleet, now time.Time) []schema.Problem {
+	c := &check{fleet: fleet, now: now, input: sweep.PlannerInput(sweep.Scene{Fleet: fleet, Now: now})}
+	c.crews()
+	c.wholeFleet()
+	for i := range c.input.Policies {
+		c.policy(&c.input.Policies[i])
+	}
+	return fleet.Advised(c.found)
+}
+
+// check is one run.
+type check struct {
+	fleet *schema.Fleet
+	now   time.Time
+	input planner.Input
+	crew  map[string][]*planner.Device // by policy; of those that some policy selects
+	found []schema.Problem
+	file  string // that findings are of
+}
+
+func (c *check) crews() {
+	c.crew = map[string][]*planner.Device{}
+	for i := range c.input.Devices {
+		d := &c.input.Devices[i]
+		c.crew[d.Policy] = append(c.crew[d.Policy], d)
+	}
+}
+
+func (c *check) warn(pointer, rule, msg, hint string) {
+	c.found = append(c.found, schema.Problem{File: c.file, Pointer: pointer, Rule: rule, Severity: schema.SeverityWarning, Message: msg, Hint: hint})
+}
+
+// wholeFleet looks at what holds over all policies.
+func (c *check) wholeFleet() {
+	const file = "fleet.yaml"
+	if !c.fleet.Unbroken(file) {
+		return
+	}
+	c.file = file
+	spec := &c.fleet.Document.Spec
+	n := len(c.input.Devices)
+	if slots, limited := c.input.Fleet.SlotsFor(n); limited && spec.MaxInFlight.Percent {
+		c.slots(spec.MaxInFlight.Value, n, slots, "")
+	}
+	all := make([]*planner.Device, 0, n)
+	for i := range c.input.Devices {
+		all = append(all, &c.input.Devices[i])
+	}
+	c.budgets(c.input.Fleet.Budgets, all)
+	c.freezes(c.input.Fleet.Freezes)
+}
+
+// policy looks at one policy.
+func (c *check) policy(p *planner.Policy) {
+	c.file = "policies/" + p.Name + ".yaml"
+	if !c.fleet.Unbroken(c.file) {
+		return
+	}
+	spec := &c.fleet.Policy(p.Name).Spec
+	crew := c.crew[p.Name]
+	if n := len(crew); n > 0 {
+		c.limits(p, spec, n)
+		c.budgets(p.Budgets, crew)
+	}
+	c.windows(p)
+	c.freezes(p.Freezes)
+}
