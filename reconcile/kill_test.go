@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gofrs/flock"
+
 	"github.com/gitopsd/gitopsd/schema"
 )
 
@@ -45,6 +47,21 @@ func (c fileControl) Look(context.Context) (d schema.Delivery, problem string, e
 
 func (c fileControl) Report(context.Context, *schema.Report) error { return nil }
 func (c fileControl) Answers(context.Context) error                { return nil }
+
+// unlocked waits until nobody has the lock: a program that the dead agent was
+// about to start holds it until it becomes that program.
+func (d *device) unlocked() {
+	d.t.Helper()
+	l := flock.New(d.host(stateDir + "/" + lockName))
+	ctx, cancel := context.WithTimeout(d.t.Context(), 10*time.Second)
+	defer cancel()
+	if _, err := l.TryLockContext(ctx, time.Millisecond); err != nil {
+		d.t.Fatal(err)
+	}
+	if err := l.Unlock(); err != nil {
+		d.t.Fatal(err)
+	}
+}
 
 // A real process gets a real SIGKILL at a random moment, again and again,
 // while releases come and go.
@@ -94,6 +111,7 @@ func TestKilledAtRandom(t *testing.T) {
 				killed++
 			}
 		}
+		d.unlocked()
 		d.settle()
 		var cur record
 		d.readState(currentFile, &cur)
