@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -44,10 +45,16 @@ type Config struct {
 	BootTimeout    time.Duration // from a boot until post-actions must have succeeded
 	Protected      []string      // further paths that no spec may touch: the agent's configuration and keys
 	Now            func() time.Time
-	Logger         *slog.Logger
+	// Uptime is the time since boot, which nobody can set; whatever is waited
+	// for is counted on it. nil = the kernel's, or, where Now is given, one
+	// that goes with it.
+	Uptime func() time.Duration
+	Logger *slog.Logger
 	// Step is asked before every operation that changes the disk; tests crash
 	// and fail with it.
 	Step func(op, path string) error
+
+	driver osimage.Driver // in place of OS; for tests
 }
 
 // ErrLocked means that another agent works on the same root.
@@ -71,9 +78,9 @@ type Result struct {
 
 // Agent is the agent of one device.
 type Agent struct {
-	cfg     Config
-	log     *slog.Logger
-	now     func() time.Time
+	cfg Config
+	log *slog.Logger
+	clock
 	jitter  func() float64 // in [0,1)
 	control Control
 	root    *disk.Root
@@ -87,13 +94,12 @@ type Agent struct {
 	doc      docSeen
 	payloads map[string][]byte // of the newest delivery, until they are on disk
 
-	eager        bool      // a single pass waits for no retry
-	resumed      bool      // this process has taken up what an earlier one left
-	nextRollback time.Time // an incomplete rollback is tried again
+	eager        bool          // a single pass waits for no retry
+	resumed      bool          // this process has taken up what an earlier one left
+	nextRollback time.Duration // uptime at which an incomplete rollback is tried again
 	rollbackWait time.Duration
-	settledFrom  time.Time // start of settling as this process saw it, with its monotonic clock
-	unwatched    bool      // tests of the loop's time do without file notification
-	watchedOf    int64     // attempt whose folders are watched
+	unwatched    bool  // tests of the loop's time do without file notification
+	watchedOf    int64 // attempt whose folders are watched
 	folders      []string
 	lastNews     string // what was logged last of things that go on
 	drift        []string
@@ -129,12 +135,13 @@ func New(c Config) (*Agent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the root %s: %w", c.Root, err)
 	}
-	a := &Agent{cfg: c, log: c.Logger, now: c.Now, jitter: rand.Float64, control: c.Control, root: root}
-	if c.OS != nil {
+	a := &Agent{cfg: c, log: c.Logger, jitter: rand.Float64, control: c.Control, root: root}
+	if a.os = c.driver; a.os == nil && c.OS != nil {
 		a.os = osimage.Command(c.Root, c.OS)
 	}
 	a.bootID = a.readBootID()
-	a.store, err = openStore(root, c.InitialVersion, c.Now, c.Logger)
+	a.clock = clock{now: c.Now, up: c.Uptime, boot: cmp.Or(a.bootID, processBoot())}
+	a.store, err = openStore(root, c.InitialVersion, a.clock, c.Logger)
 	if err == nil {
 		err = a.openFiles()
 	}
@@ -146,7 +153,7 @@ func New(c Config) (*Agent, error) {
 		a.log.Warn("what an earlier start told its hooks could not be removed", "error", err)
 	}
 	loadBallast(root, a.freeDisk())
-	a.reports = newReporter(a.control, a.store.seq, c.Now, c.Logger, a.jitter, c.Heartbeat, a.freeDisk)
+	a.reports = newReporter(a.control, a.store.seq, a.clock, c.Logger, a.jitter, c.Heartbeat, a.freeDisk)
 	a.changed()
 	return a, nil
 }
@@ -169,6 +176,14 @@ func (c *Config) setDefaults() {
 	}
 	if c.BootTimeout <= 0 {
 		c.BootTimeout = DefaultBootTimeout
+	}
+	switch {
+	case c.Uptime != nil:
+	case c.Now == nil:
+		c.Uptime = kernelUptime()
+	default:
+		now := c.Now
+		c.Uptime = func() time.Duration { return now().Sub(time.Unix(0, 0)) }
 	}
 	if c.Now == nil {
 		c.Now = time.Now

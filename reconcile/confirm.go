@@ -25,8 +25,10 @@ func (a *Agent) confirming() bool {
 }
 
 // confirm proves that control is still reachable, within the time that the
-// spec gives it. That it is pending stands on disk, so that a crash or a
-// reboot in the middle neither forgets it nor gives it more time.
+// spec gives it. That it is pending stands on disk, so that a crash in the
+// middle neither forgets it nor gives it more time. A boot in the middle gives
+// it its time anew, because the network has to come up first; how many there
+// may be is bounded by maxResumes.
 func (a *Agent) confirm(ctx context.Context, spec *schema.Spec) error {
 	within := defaultConfirm
 	if c := spec.Confirm; c != nil {
@@ -37,13 +39,13 @@ func (a *Agent) confirm(ctx context.Context, spec *schema.Spec) error {
 	}
 	left := within
 	if a.confirming() {
-		left = min(max(a.store.pending.Deadline.Sub(a.now()), 0), within)
+		left = max(within-a.since(a.store.pending.Asking), 0)
 	} else {
 		p := pending{}
 		if a.store.pending != nil {
 			p = *a.store.pending
 		}
-		p.Attempt, p.Deadline = a.store.desired.Attempt, a.now().Add(within)
+		p.Attempt, p.Deadline, p.Asking = a.store.desired.Attempt, a.now().Add(within), a.instant()
 		if err := a.store.savePending(&p); err != nil {
 			return err
 		}

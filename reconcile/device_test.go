@@ -293,12 +293,14 @@ func v2(more tree) tree {
 // there before.
 func onV1(t *testing.T) *device {
 	t.Helper()
-	d := newDevice(t)
-	d.write("/etc/edge/edge.conf", "from the factory\n")
-	d.wantOnce(0)
-	d.assign(1, "v1.0.0", v1)
-	d.wantOnce(0, "updated from v0.0.0 to v1.0.0")
-	return d
+	return v1Image.device(t, func(t *testing.T) *device {
+		d := newDevice(t)
+		d.write("/etc/edge/edge.conf", "from the factory\n")
+		d.wantOnce(0)
+		d.assign(1, "v1.0.0", v1)
+		d.wantOnce(0, "updated from v0.0.0 to v1.0.0")
+		return d
+	})
 }
 
 // snapshot is everything but the agent's own folders and /run.

@@ -62,7 +62,7 @@ func (a *Agent) fail(ctx context.Context, stage Stage, err error) Result {
 	final := proved || f.Class == schema.ClassPermanent || usedUp || lastBoot
 	a.log.Warn("attempt failed", "attempt", d.Attempt, "version", d.Version, "stage", stage, "class", f.Class, "tries", w.Tries, "final", final, "error", err)
 	if !final {
-		w.NextTry = a.now().Add(backoff(w.Tries, a.jitter()))
+		w.wait(a.clock, backoff(w.Tries, a.jitter()))
 	}
 	w.Resumes = 0
 	att.Work = w
@@ -225,18 +225,17 @@ func (a *Agent) degraded() Result {
 // retryDue says whether the desired attempt may be tried now.
 func (a *Agent) retryDue() bool { return a.retryIn() <= 0 }
 
-// retryIn is how long the desired attempt still waits; a clock that was put
-// back does not make that longer than any wait can be.
+// retryIn is how long the desired attempt still waits.
 func (a *Agent) retryIn() time.Duration {
 	d := a.store.desired
-	if d == nil {
+	if d == nil || a.eager {
 		return 0
 	}
-	next := a.store.attempts.of(d.Attempt).NextTry
-	if next.IsZero() || a.eager {
+	w := a.store.attempts.of(d.Attempt)
+	if w.NextTry.IsZero() {
 		return 0
 	}
-	return min(next.Sub(a.now()), longestWait)
+	return w.Wait - a.since(w.Failed)
 }
 
 // retryRules reads what the desired spec says of retries, if it can be read.

@@ -54,13 +54,14 @@ func (a *Agent) Run(ctx context.Context) error {
 	w := a.watch()
 	defer w.close()
 
-	var lastPoll time.Time
-	nextPoll, nextDrift := a.now(), a.now().Add(driftEvery)
+	// All are uptimes.
+	var lastPoll time.Duration
+	nextPoll, nextDrift := a.up(), a.up()+driftEvery
 	for {
-		now := a.now()
-		poll := !now.Before(nextPoll) || a.tryFrom(lastPoll) == 0
+		now := a.up()
+		poll := now >= nextPoll || a.tryFrom(lastPoll) == 0
 		if poll {
-			lastPoll, nextPoll = now, now.Add(a.pollWait())
+			lastPoll, nextPoll = now, now+a.pollWait()
 		}
 		res, err := a.pass(ctx, poll)
 		if ctx.Err() != nil {
@@ -72,13 +73,13 @@ func (a *Agent) Run(ctx context.Context) error {
 		if res.Rebooting {
 			return ErrRebooting
 		}
-		if now = a.now(); !now.Before(nextDrift) || w.due(now) {
+		if now = a.up(); now >= nextDrift || w.due(now) {
 			changed := a.repair(ctx)
 			w.repaired(now, changed)
 			if changed {
 				a.watchedOf = 0 // a folder may have come back that is not watched any more
 			}
-			nextDrift = a.now().Add(driftEvery)
+			nextDrift = a.up() + driftEvery
 		}
 		a.changed()
 		w.follow(a.watched())
@@ -87,7 +88,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 		case <-w.events():
-			w.saw(a.now())
+			w.saw(a.up())
 		case <-timer.C:
 		}
 		timer.Stop()
@@ -102,7 +103,6 @@ func (a *Agent) pass(ctx context.Context, poll bool) (Result, error) {
 	lost, err := a.store.verify()
 	if err == nil && lost {
 		a.rest()
-		a.settledFrom = zeroTime
 		err = a.openFiles()
 	}
 	if err != nil {
@@ -221,18 +221,18 @@ func (a *Agent) goOn(ctx context.Context, first bool) Result {
 // rollbackDue says that an incomplete rollback, or one whose record could not
 // be written, is to be tried again now.
 func (a *Agent) rollbackDue() bool {
-	return a.store.attempts.Direction == back && (a.eager || !a.now().Before(a.nextRollback))
+	return a.store.attempts.Direction == back && (a.eager || a.up() >= a.nextRollback)
 }
 
 // tryFrom is how long the next try of the desired attempt still waits, if it
-// fell due after the last poll; 0 = it is due, negative = there is none.
-func (a *Agent) tryFrom(lastPoll time.Time) time.Duration {
+// falls due after the last poll; 0 = it is due, negative = there is none.
+func (a *Agent) tryFrom(lastPoll time.Duration) time.Duration {
 	d := a.store.desired
 	if d == nil || a.store.attempts.Direction != steady {
 		return -1
 	}
-	next := a.store.attempts.of(d.Attempt).NextTry
-	if next.IsZero() || !next.After(lastPoll) {
+	w := a.store.attempts.of(d.Attempt)
+	if w.NextTry.IsZero() || w.Failed.Up+w.Wait <= lastPoll {
 		return -1
 	}
 	return max(a.retryIn(), 0)
@@ -243,14 +243,14 @@ func (a *Agent) pollWait() time.Duration {
 }
 
 // sleep is how long nothing is due.
-func (a *Agent) sleep(lastPoll, nextPoll, nextDrift time.Time, w *watcher) time.Duration {
-	now := a.now()
-	d := min(nextPoll.Sub(now), nextDrift.Sub(now))
+func (a *Agent) sleep(lastPoll, nextPoll, nextDrift time.Duration, w *watcher) time.Duration {
+	now := a.up()
+	d := min(nextPoll-now, nextDrift-now)
 	if t := a.tryFrom(lastPoll); t >= 0 {
 		d = min(d, t)
 	}
 	if a.store.attempts.Direction == back {
-		d = min(d, a.nextRollback.Sub(now))
+		d = min(d, a.nextRollback-now)
 	}
 	if t := a.settleIn(); t > 0 {
 		d = min(d, t)
@@ -271,13 +271,7 @@ func (a *Agent) settleIn() time.Duration {
 	if settle == nil || cur.Attempt == 0 {
 		return 0
 	}
-	if a.settledFrom.IsZero() {
-		// a clock that is behind the record starts the time again
-		if a.settledFrom = cur.OKAt; a.settledFrom.After(a.now()) {
-			a.settledFrom = a.now()
-		}
-	}
-	return time.Duration(*settle) - a.now().Sub(a.settledFrom)
+	return time.Duration(*settle) - a.since(cur.OK)
 }
 
 func (a *Agent) settled() bool {

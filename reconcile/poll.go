@@ -228,11 +228,10 @@ func (a *Agent) alreadyThere(ctx context.Context, doc *schema.Assignment) Result
 	a.log.Info("already there", "version", doc.Version, "attempt", doc.Attempt)
 	r, err := recordOf(doc)
 	if err == nil {
-		r.OKAt = a.now()
+		r.OKAt, r.OK = a.now(), a.instant()
 		err = a.store.saveCurrent(r)
 	}
 	if err == nil {
-		a.settledFrom = a.now()
 		att := a.store.attempts.clone()
 		att.end(ended{Attempt: doc.Attempt, Version: doc.Version, Digest: doc.Digest, Outcome: schema.OutcomeOK, At: a.now()})
 		att.Work = work{}

@@ -76,14 +76,14 @@ func (a *Agent) reboot(ctx context.Context, image string, rollback bool) Result 
 	if err != nil {
 		return a.rebootFailed(ctx, rollback, failureOf("os", image, err))
 	}
-	p := pending{Image: image, Rollback: rollback, Asked: a.now(), BootID: id}
+	p := pending{Image: image, Rollback: rollback, Asked: a.now(), AskedUp: a.instant(), BootID: id}
 	if d := a.store.desired; d != nil {
 		p.Attempt = d.Attempt
 	}
 	if old := a.store.pending; old != nil && old.Rollback == rollback && old.Image == image {
 		p.Boots = old.Boots
 		if old.BootID == id && old.Asks > 0 && old.Boots == 0 {
-			p.Asked, p.Asks = old.Asked, old.Asks
+			p.Asked, p.AskedUp, p.Asks = old.Asked, old.AskedUp, old.Asks
 		}
 	}
 	return a.askReboot(ctx, p)
@@ -146,14 +146,15 @@ func (a *Agent) sawBoot() (same bool, err error) {
 	if id == p.BootID {
 		return p.Boots == 0, nil
 	}
-	p.BootID, p.Boots, p.BootedAt, p.Hooked, p.Deadline = id, p.Boots+1, a.now(), false, zeroTime
+	p.BootID, p.Boots, p.BootedAt, p.BootedUp = id, p.Boots+1, a.now(), a.instant()
+	p.Hooked, p.Deadline = false, zeroTime
 	return false, a.store.savePending(&p)
 }
 
 // overdue says that a reboot that was asked for does not happen.
 func (a *Agent) overdue() bool {
 	p := a.store.pending
-	return p.Asks >= maxAsks || a.now().Sub(p.Asked) >= a.cfg.BootTimeout
+	return p.Asks >= maxAsks || a.since(p.AskedUp) >= a.cfg.BootTimeout
 }
 
 // afterReboot goes on with an attempt after the boot that it asked for, or
@@ -179,7 +180,7 @@ func (a *Agent) afterReboot(ctx context.Context, r *record, spec *schema.Spec) R
 	if boots := a.store.attempts.of(r.Attempt).Boots + p.Boots; boots > maxBoots {
 		return a.fail(ctx, StageReboot, failure.Permanent("os", p.Image, "%d boots into it without success", boots-1))
 	}
-	left := a.cfg.BootTimeout - max(a.now().Sub(p.BootedAt), 0)
+	left := a.cfg.BootTimeout - a.since(p.BootedUp)
 	bounded, cancel := context.WithTimeout(ctx, max(left, time.Second))
 	defer cancel()
 	booted, err := a.os.Booted(bounded)

@@ -25,8 +25,13 @@ func (d *device) withOS() *device {
 	d.write(osBooted, "os-1\n")
 	d.write(osStaged, "")
 	d.write(osBootID, "boot-0\n")
+	d.cfg.OS = osPrograms()
+	return d
+}
+
+func osPrograms() *schema.OSConfig {
 	sh := func(s string) []string { return []string{"/bin/sh", "-c", s, "os"} }
-	d.cfg.OS = &schema.OSConfig{
+	return &schema.OSConfig{
 		Booted: []string{"/bin/cat", "test-os/booted"},
 		Staged: []string{"/bin/cat", "test-os/staged"},
 		Stage:  sh(`echo "$1" > test-os/staged`),
@@ -34,7 +39,6 @@ func (d *device) withOS() *device {
 		Reboot: sh("echo x >> test-os/reboot-asked"),
 		BootID: osBootID,
 	}
-	return d
 }
 
 // boot is the machine coming up again, if a reboot was asked for or force is
@@ -77,8 +81,13 @@ func logHooks(points ...string) tree {
 }
 
 func osDevice(t *testing.T) *device {
-	d := onV1(t).withOS()
-	d.wantOnce(0)
+	t.Helper()
+	d := osImage.device(t, func(t *testing.T) *device {
+		d := onV1(t).withOS()
+		d.wantOnce(0)
+		return d
+	})
+	d.cfg.OS = osPrograms()
 	return d
 }
 
@@ -309,74 +318,5 @@ func TestOSDriftIsReported(t *testing.T) {
 	d.wantOnce(0)
 	if r := d.control.last(); fmt.Sprint(r.Drift) != "[os]" || !strings.Contains(r.Reason, "os-1 is booted") {
 		t.Errorf("report: %+v", r)
-	}
-}
-
-// The power goes in the middle of an OS update, on either side of the boot. It
-// is every third operation, because each case runs some fifty programs; those
-// of files and state alone are killed one by one elsewhere.
-func TestCrashAllAlongAnOSUpdate(t *testing.T) {
-	for name, spec := range map[string]tree{"good": osSpec(nil), "bad after the boot": osSpec(hook("afterRebooting", "/bin/false"))} {
-		t.Run(name, func(t *testing.T) {
-			good := name == "good"
-			d := osDevice(t)
-			states := map[string]string{"v1.0.0": d.snapshot()}
-			d.assign(2, "v1.1.0", osSpec(nil))
-			d.wantOnce(0, "reboot")
-			d.boot(false, "")
-			d.wantOnce(0, "updated")
-			states["v1.1.0"] = d.snapshot()
-			for n := 1; ; n += 3 {
-				d := osDevice(t)
-				d.assign(2, "v1.1.0", spec)
-				c := &crasher{at: n}
-				d.cfg.Step = c.step
-				d.control.dead = func() bool { return c.crashed }
-				d.runOS(t, func() bool { return c.crashed })
-				d.cfg.Step, d.control.dead = nil, nil
-				if !c.crashed {
-					t.Logf("%d operations", n-1)
-					break
-				}
-				if n%2 == 0 { // half of the time the machine goes down with it
-					d.boot(true, "")
-				}
-				d.runOS(t, func() bool { return false })
-				v := whole(t, d, states)
-				booted := strings.TrimSpace(d.content(osBooted))
-				if want := map[bool][2]string{true: {"v1.1.0", "os-2"}, false: {"v1.0.0", "os-1"}}[good]; v != want[0] || booted != want[1] || t.Failed() {
-					t.Fatalf("killed at operation %d (%s): on %s, booted %s; last report %+v", n, c.where, v, booted, d.control.last())
-				}
-			}
-		})
-	}
-}
-
-// runOS lets the device run and boot until it rests or is dead.
-func (d *device) runOS(t *testing.T, dead func() bool) {
-	t.Helper()
-	for range 12 {
-		a, err := New(d.cfg)
-		if err != nil {
-			if dead() {
-				return
-			}
-			t.Fatal(err)
-		}
-		res, err := a.Once(t.Context())
-		a.Close()
-		switch {
-		case dead():
-			return
-		case err != nil:
-			t.Fatal(err)
-		case d.content(osAsked) != "":
-			d.boot(false, "")
-		case res.idle:
-			return
-		}
-	}
-	if !dead() {
-		t.Fatalf("the device does not come to rest; last report %+v", d.control.last())
 	}
 }

@@ -31,9 +31,9 @@ const (
 // reporter sends reports beside the work: on every change, and as a
 // heartbeat. Failing to send fails nothing; it is tried again.
 type reporter struct {
+	clock
 	control   Control
 	seq       *sequence
-	now       func() time.Time
 	log       *slog.Logger
 	jitter    func() float64
 	heartbeat time.Duration
@@ -43,15 +43,15 @@ type reporter struct {
 
 	mu      sync.Mutex
 	next    *schema.Report
-	content []byte // of next, as far as it matters
-	sent    []byte // content that was accepted last
-	sentAt  time.Time
+	content []byte        // of next, as far as it matters
+	sent    []byte        // content that was accepted last
+	sentAt  time.Duration // uptime
 	wake    chan struct{}
 	hurry   chan struct{}
 }
 
-func newReporter(c Control, seq *sequence, now func() time.Time, log *slog.Logger, jitter func() float64, heartbeat time.Duration, free func() int64) *reporter {
-	return &reporter{control: c, seq: seq, now: now, log: log, jitter: jitter, heartbeat: heartbeat, free: free, wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1)}
+func newReporter(c Control, seq *sequence, at clock, log *slog.Logger, jitter func() float64, heartbeat time.Duration, free func() int64) *reporter {
+	return &reporter{clock: at, control: c, seq: seq, log: log, jitter: jitter, heartbeat: heartbeat, free: free, wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1)}
 }
 
 // significant is what makes a report worth sending by itself. Being busy
@@ -117,7 +117,7 @@ func (p *reporter) flush(ctx context.Context) error {
 		return err
 	}
 	p.mu.Lock()
-	p.sent, p.sentAt = content, p.now()
+	p.sent, p.sentAt = content, p.up()
 	p.mu.Unlock()
 	p.log.Debug("reported", "sequence", n, "phase", r.Phase, "attempt", r.Attempt)
 	return nil
@@ -173,10 +173,10 @@ func (p *reporter) run(ctx context.Context) {
 func (p *reporter) silence() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.sentAt.IsZero() {
+	if p.sent == nil {
 		return 0
 	}
-	return p.beat() - p.now().Sub(p.sentAt)
+	return p.beat() - (p.up() - p.sentAt)
 }
 
 func (p *reporter) beat() time.Duration {

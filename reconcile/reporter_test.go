@@ -20,7 +20,7 @@ func TestRestlessDeviceIsHeard(t *testing.T) {
 		a := d.agent()
 		defer a.Close()
 		c := d.control
-		p := newReporter(c, a.store.seq, time.Now, slog.New(slog.DiscardHandler), func() float64 { return 0 }, 10*time.Minute, func() int64 { return 0 })
+		p := newReporter(c, a.store.seq, a.clock, slog.New(slog.DiscardHandler), func() float64 { return 0 }, 10*time.Minute, func() int64 { return 0 })
 		p.offer(&schema.Report{Phase: schema.PhaseUpdated})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})

@@ -13,8 +13,10 @@ import (
 // rollBack is the same work with from and to exchanged: it makes the device
 // be the current spec again, continues past single errors, and tells all of
 // them. The direction is on disk before it is called. what is the failure
-// that led here.
+// that led here. Whatever comes of it, the next try has to wait.
 func (a *Agent) rollBack(ctx context.Context, what string) Result {
+	a.rollbackWait = min(max(2*a.rollbackWait, firstRollbackWait), lastRollbackWait)
+	a.nextRollback = a.up() + a.rollbackWait
 	a.enter(schema.PhaseRollingBack, StageRollback)
 	if p := a.store.pending; p != nil && !p.Rollback {
 		if err := a.store.savePending(nil); err != nil {
@@ -124,8 +126,6 @@ func (a *Agent) incomplete(ctx context.Context, errs []error) Result {
 		}
 	}
 	why := bounded(strings.Join(all, "; "))
-	a.rollbackWait = min(max(2*a.rollbackWait, firstRollbackWait), lastRollbackWait)
-	a.nextRollback = a.now().Add(a.rollbackWait)
 	a.log.Error("rollback incomplete; trying again", "in", a.rollbackWait, "error", why)
 	if att := a.store.attempts.clone(); att.Incomplete != why {
 		att.Incomplete = why

@@ -25,7 +25,8 @@ type record struct {
 	Version    string           `json:"version"`
 	Digest     string           `json:"digest,omitempty"`
 	Settle     *schema.Duration `json:"settle,omitempty"`
-	OKAt       time.Time        `json:"okAt,omitzero"`
+	OKAt       time.Time        `json:"okAt,omitzero"` // by the wall clock
+	OK         instant          `json:"ok,omitzero"`   // it settles from here
 	// Unknown marks a current spec that was lost: what the device runs is not
 	// known, and must never be read as "nothing".
 	Unknown bool            `json:"unknown,omitempty"`
@@ -41,7 +42,7 @@ func sane(n int64) bool { return n >= 0 && n <= maxNumber }
 func (r *record) reportable() bool { return sane(r.Generation) && sane(r.Attempt) }
 
 func (a *attempts) valid() bool {
-	ok := a.Format == attemptsFormat && sane(a.Generation) && sane(a.Dropped) && sane(a.Work.Attempt)
+	ok := a.Format == attemptsFormat && sane(a.Generation) && sane(a.Dropped) && sane(a.Work.Attempt) && a.Work.Wait <= 2*longestWait
 	for i := range a.Ended {
 		ok = ok && sane(a.Ended[i].Attempt)
 	}
@@ -94,14 +95,32 @@ type ended struct {
 // says nothing about it.
 type work struct {
 	Attempt  int64            `json:"attempt,omitempty"`
-	Tries    int              `json:"tries,omitempty"` // that failed
-	Begun    bool             `json:"begun,omitempty"` // something was changed, perhaps put back since
-	NextTry  time.Time        `json:"nextTry,omitzero"`
+	Tries    int              `json:"tries,omitempty"`  // that failed
+	Begun    bool             `json:"begun,omitempty"`  // something was changed, perhaps put back since
+	NextTry  time.Time        `json:"nextTry,omitzero"` // by the wall clock; zero = at once
+	Failed   instant          `json:"failed,omitzero"`  // the wait for the next try began
+	Wait     time.Duration    `json:"wait,omitempty"`   // in nanoseconds
 	Failures []schema.Failure `json:"failures,omitempty"`
 	Resumes  int              `json:"resumes,omitempty"` // starts that found it half done
 	Boots    int              `json:"boots,omitempty"`   // into its OS, without success so far
 	OSFrom   string           `json:"osFrom,omitempty"`  // what was booted before
 	Changed  []string         `json:"changed,omitempty"` // paths, for hooks
+}
+
+// wait has the next try wait from now on.
+func (w *work) wait(c clock, d time.Duration) {
+	w.NextTry, w.Failed, w.Wait = c.now().Add(d), c.instant(), d
+}
+
+// adopt makes what was read from disk the clock's own.
+func (w *work) adopt(c clock) {
+	switch {
+	case w.NextTry.IsZero():
+	case w.Failed.Boot == "": // by an agent that had only the wall clock
+		w.Failed, w.Wait = c.instant(), min(max(w.NextTry.Sub(c.now()), 0), longestWait)
+	default:
+		w.Failed = c.adopt(w.Failed, w.NextTry.Add(-w.Wait))
+	}
 }
 
 // pending is what the next boot or the confirmation must prove: pending.json.
@@ -110,12 +129,29 @@ type pending struct {
 	Image    string    `json:"image,omitempty"`    // that must be booted; "" = no reboot is due
 	Rollback bool      `json:"rollback,omitempty"` // the reboot leads back
 	BootID   string    `json:"bootID,omitempty"`   // of the boot that asked, later of the newest one seen
-	Asked    time.Time `json:"asked,omitzero"`     // for the reboot, first
+	Asked    time.Time `json:"asked,omitzero"`     // for the reboot, first, by the wall clock
+	AskedUp  instant   `json:"askedUp,omitzero"`
 	Asks     int       `json:"asks,omitempty"`
-	Boots    int       `json:"boots,omitempty"` // seen since
-	BootedAt time.Time `json:"bootedAt,omitzero"`
+	Boots    int       `json:"boots,omitempty"`   // seen since
+	BootedAt time.Time `json:"bootedAt,omitzero"` // the newest boot was seen
+	BootedUp instant   `json:"bootedUp,omitzero"`
 	Hooked   bool      `json:"hooked,omitempty"`  // after-reboot hooks have run in this boot
-	Deadline time.Time `json:"deadline,omitzero"` // of the confirmation, once it has begun
+	Deadline time.Time `json:"deadline,omitzero"` // of the confirmation, once it has begun, by the wall clock
+	Asking   instant   `json:"asking,omitzero"`   // the confirmation began
+}
+
+// adopt makes what was read from disk the clock's own. A boot gives the
+// confirmation its time anew, whatever the wall clock says.
+func (p *pending) adopt(c clock) {
+	if !p.Asked.IsZero() {
+		p.AskedUp = c.adopt(p.AskedUp, p.Asked)
+	}
+	if !p.BootedAt.IsZero() {
+		p.BootedUp = c.adopt(p.BootedUp, p.BootedAt)
+	}
+	if !p.Deadline.IsZero() {
+		p.Asking = c.adopt(p.Asking, zeroTime)
+	}
 }
 
 func (a *attempts) highest() int64 {

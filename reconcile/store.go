@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"path"
-	"time"
 
 	"github.com/gofrs/flock"
 
@@ -42,9 +41,9 @@ var (
 // store is the state on disk, and what of it is kept in memory: everything
 // but the specs, which are read when they are needed.
 type store struct {
+	clock
 	root    *disk.Root
 	initial string
-	now     func() time.Time
 	log     *slog.Logger
 	lock    *flock.Flock
 	// stale is set when a write went wrong in the middle: the disk may say
@@ -58,8 +57,8 @@ type store struct {
 	pending  *pending
 }
 
-func openStore(root *disk.Root, initial string, now func() time.Time, log *slog.Logger) (*store, error) {
-	s := &store{root: root, initial: initial, now: now, log: log, seq: &sequence{root: root}}
+func openStore(root *disk.Root, initial string, c clock, log *slog.Logger) (*store, error) {
+	s := &store{clock: c, root: root, initial: initial, log: log, seq: &sequence{root: root}}
 	if err := s.prepare(); err != nil {
 		return nil, err
 	}
@@ -162,6 +161,9 @@ func (s *store) load() error {
 	okPen := s.read(pendingFile, &pen, func() bool { return pen.Image != "" || !pen.Deadline.IsZero() })
 	cur.Spec = nil
 	des.Spec = nil
+	cur.OK = s.adopt(cur.OK, cur.OKAt)
+	att.Work.adopt(s.clock)
+	pen.adopt(s.clock)
 	if !okIns || !okAtt || !okCur {
 		fresh := !okIns && !okAtt && !okCur && s.absent(managedFile) && !s.setAside()
 		return s.reinstall(att, okAtt, cur, okCur, okDes, fresh)

@@ -339,7 +339,7 @@ func (a *Agent) succeed(ctx context.Context) Result {
 		if err != nil {
 			return a.stateFailed(err)
 		}
-		r.OKAt = a.now()
+		r.OKAt, r.OK = a.now(), a.instant()
 		if err := a.store.saveCurrent(r); err != nil {
 			return a.stateFailed(err)
 		}
@@ -353,7 +353,6 @@ func (a *Agent) succeed(ctx context.Context) Result {
 	if err := errors.Join(a.store.dropDesired(), a.store.savePending(nil)); err != nil {
 		return a.stateFailed(err)
 	}
-	a.settledFrom = a.now()
 	a.drift, a.driftReason = nil, ""
 	a.prune()
 	loadBallast(a.root, a.freeDisk())

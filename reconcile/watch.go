@@ -30,8 +30,8 @@ type watcher struct {
 	pumping sync.WaitGroup
 	tell    chan struct{}
 	folders []string
-	dueAt   time.Time // of the next repair; zero = none
-	last    time.Time // of the last one
+	dueAt   time.Duration // uptime of the next repair; 0 = none
+	last    time.Duration // of the last one; 0 = none
 	spacing time.Duration
 }
 
@@ -99,33 +99,36 @@ func (w *watcher) follow(folders []string) {
 	w.folders = folders
 }
 
-func (w *watcher) saw(now time.Time) {
-	if !w.dueAt.IsZero() {
+// saw takes the uptime, as the methods below do.
+func (w *watcher) saw(now time.Duration) {
+	if w.dueAt != 0 {
 		return
 	}
-	w.dueAt = now.Add(watchDelay)
-	if t := w.last.Add(w.spacing); t.After(w.dueAt) {
-		w.dueAt = t
+	w.dueAt = now + watchDelay
+	if w.last != 0 {
+		w.dueAt = max(w.dueAt, w.last+w.spacing)
 	}
 }
 
-func (w *watcher) due(now time.Time) bool { return !w.dueAt.IsZero() && !now.Before(w.dueAt) }
+func (w *watcher) due(now time.Duration) bool { return w.dueAt != 0 && now >= w.dueAt }
 
 // dueIn is negative when nothing is due.
-func (w *watcher) dueIn(now time.Time) time.Duration {
-	if w.dueAt.IsZero() {
+func (w *watcher) dueIn(now time.Duration) time.Duration {
+	if w.dueAt == 0 {
 		return -1
 	}
-	return max(w.dueAt.Sub(now), 0)
+	return max(w.dueAt-now, 0)
 }
 
-func (w *watcher) repaired(now time.Time, changed bool) {
-	if changed && !w.dueAt.IsZero() && now.Sub(w.last) < 2*w.spacing {
-		w.spacing = min(2*w.spacing, driftEvery)
-	} else if now.Sub(w.last) > 2*w.spacing {
+func (w *watcher) repaired(now time.Duration, changed bool) {
+	lately := w.last != 0 && now-w.last <= 2*w.spacing
+	switch {
+	case !lately:
 		w.spacing = firstSpacing
+	case changed && w.dueAt != 0:
+		w.spacing = min(2*w.spacing, driftEvery)
 	}
-	w.dueAt = time.Time{}
+	w.dueAt = 0
 	if changed {
 		w.last = now
 		w.folders = nil // added again; those that are watched stay so

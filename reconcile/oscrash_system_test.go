@@ -1,0 +1,24 @@
+//go:build system
+
+package reconcile
+
+import (
+	"fmt"
+	"testing"
+)
+
+// TestSystemCrashAtEveryStepOfAnOSUpdate has the power go at each step, of the
+// device and of the agent alone: on either side of what the driver does, and
+// with the operator's programs run as such.
+func TestSystemCrashAtEveryStepOfAnOSUpdate(t *testing.T) {
+	states := osStates(t)
+	for _, e := range osEnds() {
+		for _, programs := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, programs=%t", e.name, programs), func(t *testing.T) {
+				t.Parallel()
+				for n := 1; e.crash(t, states, n, programs, false) && e.crash(t, states, n, programs, true); n++ {
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,170 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+)
+
+// slots is the driver that withOS has programs for, without the programs:
+// those are most of what a crash costs. The power may go on either side of
+// everything that it does.
+type slots struct {
+	d     *device
+	blind *bool // what is booted cannot be told
+}
+
+func (s slots) Name() string { return "command" }
+
+func (s slots) Booted(context.Context) (string, error) {
+	if s.blind != nil && *s.blind {
+		return "", errors.New("the boot loader does not answer")
+	}
+	return strings.TrimSpace(s.d.content(osBooted)), nil
+}
+
+func (s slots) Staged(context.Context) (string, error) {
+	return strings.TrimSpace(s.d.content(osStaged)), nil
+}
+
+func (s slots) Stage(_ context.Context, image string) error {
+	return s.do("stage "+image, func() { s.d.write(osStaged, image+"\n") })
+}
+
+func (s slots) Undo(context.Context) error {
+	return s.do("undo", func() { s.d.write(osStaged, "") })
+}
+
+func (s slots) Reboot(context.Context) error {
+	return s.do("reboot", func() { s.d.write(osAsked, "x\n") })
+}
+
+func (s slots) BootID() (string, error) { return strings.TrimSpace(s.d.content(osBootID)), nil }
+
+func (s slots) do(what string, work func()) error {
+	step := s.d.cfg.Step
+	if step == nil {
+		step = func(string, string) error { return nil }
+	}
+	if err := step("os", what); err != nil {
+		return err
+	}
+	work()
+	return step("os", what+" done")
+}
+
+// osEnd is an OS update and what it must come to, wherever the power goes.
+type osEnd struct {
+	name    string
+	spec    tree
+	into    string // what every boot leads to; "" = what is staged
+	cutOff  bool   // control does not answer on the new system
+	version string
+	booted  string
+}
+
+func osEnds() []osEnd {
+	brief := tree{"confirm": tree{"within": "1ms"}}
+	return []osEnd{
+		{name: "good", spec: osSpec(nil), version: "v1.1.0", booted: "os-2"},
+		{name: "bad after the boot", spec: osSpec(hook("afterRebooting", "/bin/false")), version: "v1.0.0", booted: "os-1"},
+		{name: "comes back old", spec: osSpec(nil), into: "os-1\n", version: "v1.0.0", booted: "os-1"},
+		{name: "cut off by the new system", spec: osSpec(brief), cutOff: true, version: "v1.0.0", booted: "os-1"},
+	}
+}
+
+// osStates are the files of the two versions.
+func osStates(t *testing.T) map[string]string {
+	t.Helper()
+	d := osDevice(t)
+	states := map[string]string{"v1.0.0": d.snapshot()}
+	d.assign(2, "v1.1.0", osSpec(nil))
+	d.wantOnce(0, "reboot")
+	d.boot(false, "")
+	d.wantOnce(0, "updated")
+	states["v1.1.0"] = d.snapshot()
+	return states
+}
+
+// crash has the power go at the n-th step of an OS update, or only the agent,
+// and looks at what the device comes to. With programs the driver runs real
+// ones. It gives false where there are not so many steps.
+func (e osEnd) crash(t *testing.T, states map[string]string, n int, programs, down bool) bool {
+	t.Helper()
+	d := osDevice(t)
+	if !programs {
+		d.cfg.driver = slots{d: d}
+	}
+	if e.cutOff {
+		d.control.answers = func() error {
+			if d.content(osBooted) == "os-2\n" {
+				return errors.New("cut")
+			}
+			return nil
+		}
+	}
+	d.assign(2, "v1.1.0", e.spec)
+	c := &crasher{at: n}
+	d.cfg.Step = c.step
+	d.control.dead = func() bool { return c.crashed }
+	d.runOS(t, e.into, func() bool { return c.crashed })
+	d.cfg.Step, d.control.dead = nil, nil
+	if !c.crashed {
+		t.Logf("%d steps", c.count)
+		return false
+	}
+	if down {
+		d.boot(true, e.into)
+	}
+	d.runOS(t, e.into, func() bool { return false })
+	v := whole(t, d, states)
+	booted := strings.TrimSpace(d.content(osBooted))
+	if staged := d.content(osStaged); v != e.version || booted != e.booted || staged != "" || t.Failed() {
+		t.Fatalf("killed at step %d (%s), down=%t: on %s, booted %s, staged %q; last report %+v", n, c.where, down, v, booted, staged, d.control.last())
+	}
+	return true
+}
+
+// The power goes all along an OS update, on either side of the boots: of the
+// device, or of the agent alone. It is every third step here; the system test
+// does both at each of them, also with real programs.
+func TestCrashAllAlongAnOSUpdate(t *testing.T) {
+	states := osStates(t)
+	for i, e := range osEnds() {
+		t.Run(e.name, func(t *testing.T) {
+			for n := 1 + i%3; e.crash(t, states, n, false, n%2 == 0); n += 3 {
+			}
+		})
+	}
+}
+
+// runOS lets the device run and boot until it rests or is dead. into is what
+// the boots lead to, "" what is staged.
+func (d *device) runOS(t *testing.T, into string, dead func() bool) {
+	t.Helper()
+	for range 12 {
+		a, err := New(d.cfg)
+		if err != nil {
+			if dead() {
+				return
+			}
+			t.Fatal(err)
+		}
+		res, err := a.Once(t.Context())
+		a.Close()
+		switch {
+		case dead():
+			return
+		case err != nil:
+			t.Fatal(err)
+		case d.content(osAsked) != "":
+			d.boot(false, into)
+		case res.idle:
+			return
+		}
+	}
+	if !dead() {
+		t.Fatalf("the device does not come to rest; last report %+v", d.control.last())
+	}
+}
