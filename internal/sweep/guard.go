@@ -180,7 +180,7 @@ func (p *pass) deletions(ctx context.Context, head *schema.Fleet) (bool, error) 
 			gone++
 		}
 	}
-	limit := deletionLimit(head, total)
+	limit := DeletionLimit(head, total)
 	if gone == 0 || (gone <= limit && gone < total) {
 		return true, nil
 	}

@@ -91,9 +91,9 @@ const (
 	deletionFloor   = 2
 )
 
-// deletionLimit is how many of so many devices may leave in one change. A
+// DeletionLimit is how many of so many devices may leave in one change. A
 // count is taken as written, 0 too; all of them are never let go.
-func deletionLimit(fleet *schema.Fleet, total int) int {
+func DeletionLimit(fleet *schema.Fleet, total int) int {
 	percent := deletionPercent
 	if doc := fleet.Document; doc != nil && doc.Spec.DeletionLimit != nil {
 		if !doc.Spec.DeletionLimit.Percent {

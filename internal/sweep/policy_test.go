@@ -146,7 +146,7 @@ func TestDeletionLimit(t *testing.T) {
 		if text != "" {
 			files["fleet.yaml"] = "kind: Fleet\nspec: {deletionLimit: " + text + "}\n"
 		}
-		if got := deletionLimit(fleetOf(t, files), 100); got != want {
+		if got := DeletionLimit(fleetOf(t, files), 100); got != want {
 			t.Errorf("deletionLimit %q of 100 devices is %d, want %d", text, got, want)
 		}
 	}
