@@ -71,7 +71,7 @@ func completeReported(a *app, options *readerOptions) cobra.CompletionFunc {
 			return nil, none
 		}
 		defer func() { _ = r.close() }()
-		status, err := r.status(cmd.Context())
+		status, err := r.readStatus(cmd.Context())
 		if err != nil {
 			return nil, none
 		}

@@ -37,12 +37,12 @@ and what it says of itself.`,
 		}
 		defer func() { err = errors.Join(err, r.close()) }()
 		ctx := cmd.Context()
-		status, err := r.status(ctx)
+		status, doubt, err := r.doubtedStatus(ctx)
 		if err != nil {
 			return err
 		}
 		if status.Commit == "" {
-			return r.noStatus()
+			return r.noStatus(doubt)
 		}
 		record := status.Devices[args[0]]
 		if record == nil {
@@ -72,9 +72,14 @@ and what it says of itself.`,
 		}
 		explanation := view.Explain(question)
 		if format.value == "json" {
-			return writeJSON(a.out, explanation)
+			err = writeJSON(a.out, explanation)
+		} else {
+			err = view.WriteExplanation(a.out, explanation, options.look(cmd, a))
 		}
-		return view.WriteExplanation(a.out, explanation, options.look(cmd, a))
+		if err != nil {
+			return err
+		}
+		return doubted(doubt)
 	}
 	return cmd
 }

@@ -19,7 +19,10 @@ func statusCommand(a *app) *cobra.Command {
 		Use:   "status",
 		Short: "Show the fleet at a glance",
 		Long: `Show what the status branch says: what was swept, how far each policy is, which
-devices need a person, and what the others wait for.`,
+devices need a person, and what the others wait for.
+
+Exit codes: 0 it is shown, also where it tells of a stop; 1 it could not be
+read, or devices were given more than it knows of, which stops every daemon.`,
 		GroupID: groupLook,
 		Args:    args(0, 0, ""),
 		Example: `  gitopsd status --repo /srv/git/fleet.git
@@ -33,12 +36,12 @@ devices need a person, and what the others wait for.`,
 			return err
 		}
 		defer func() { err = errors.Join(err, r.close()) }()
-		status, err := r.status(cmd.Context())
+		status, doubt, err := r.doubtedStatus(cmd.Context())
 		if err != nil {
 			return err
 		}
 		if status.Commit == "" {
-			return r.noStatus()
+			return r.noStatus(doubt)
 		}
 		documents := statusView(status)
 		if documents.Head, documents.Ahead, err = r.unswept(cmd.Context(), status); err != nil {
@@ -46,23 +49,69 @@ devices need a person, and what the others wait for.`,
 		}
 		fleet := view.NewFleet(r.branch(), documents)
 		if format.value == "json" {
-			return writeJSON(a.out, fleet)
+			err = writeJSON(a.out, fleet)
+		} else {
+			err = view.WriteFleet(a.out, fleet, options.look(cmd, a))
 		}
-		return view.WriteFleet(a.out, fleet, options.look(cmd, a))
+		if err != nil {
+			return err
+		}
+		return doubted(doubt)
 	}
 	return cmd
 }
 
-func (r *reader) status(ctx context.Context) (*sweep.Status, error) {
+func (r *reader) readStatus(ctx context.Context) (*sweep.Status, error) {
 	status, err := sweep.ReadStatus(ctx, r.fleet, r.statusBranch())
-	if err != nil {
-		return nil, repoHint(fmt.Errorf("cannot read the status of %s: %w", redact(r.spec.Repo.URL), err), r.spec.Repo.URL)
+	if err == nil {
+		return status, nil
 	}
-	return status, nil
+	err = fmt.Errorf("cannot read the status of %s: %w", redact(r.spec.Repo.URL), err)
+	if remedy := sweep.ReadRemedy(err); remedy != "" {
+		return nil, withHint(err, "%s", remedy)
+	}
+	return nil, repoHint(err, r.spec.Repo.URL)
 }
 
-// noStatus is for a repository that was never swept.
-func (r *reader) noStatus() error {
+// doubtedStatus is the status branch with what speaks against it: a daemon
+// that finds it older than what devices were given writes nothing there any
+// more, and it would look like that of a fleet at rest.
+func (r *reader) doubtedStatus(ctx context.Context) (*sweep.Status, *sweep.Doubt, error) {
+	status, err := r.readStatus(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	doubt, err := sweep.FindDoubt(ctx, r.fleet, status, r.statusBranch(), or(r.spec.Refs.Devices, schema.DefaultDeviceRefs))
+	if err != nil {
+		return nil, nil, repoHint(fmt.Errorf("cannot compare the status of %s with what devices were given: %w", redact(r.spec.Repo.URL), err), r.spec.Repo.URL)
+	}
+	return status, doubt, nil
+}
+
+// status is one that decisions can be foreseen from: a doubted one is an
+// error.
+func (r *reader) status(ctx context.Context) (*sweep.Status, error) {
+	status, doubt, err := r.doubtedStatus(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return status, doubted(doubt)
+}
+
+// doubted ends a command with 1 that has shown a status, or would have.
+func doubted(d *sweep.Doubt) error {
+	if d == nil {
+		return nil
+	}
+	return withHint(fmt.Errorf("no daemon goes on from this status (%s): %s", d.Reason, d.Message), "%s", d.Remedy)
+}
+
+// noStatus is for a repository that was never swept, or has lost what a sweep
+// wrote.
+func (r *reader) noStatus(doubt *sweep.Doubt) error {
+	if doubt != nil {
+		return doubted(doubt)
+	}
 	return withHint(fmt.Errorf("%s has no branch %s: no sweep was done yet", redact(r.spec.Repo.URL), r.statusBranch()),
 		"gitopsd serve --repo %s --once does the first sweep; another branch is named with --status-branch", redact(r.spec.Repo.URL))
 }

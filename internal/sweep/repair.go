@@ -185,19 +185,28 @@ func (p *pass) expected(ctx context.Context, rec *Record) (string, error) {
 // deliver makes the commit of a delivery from blobs of the status branch, by
 // path.
 func (p *pass) deliver(ctx context.Context, payloads []string, assigned string, blob func(path string) string) (string, error) {
-	files := map[string]string{assignmentFile: blob(assigned)}
-	for _, digest := range payloads {
-		from := payloadPath(digest)
-		if blob(from) == "" {
-			return "", &unreadable{path: assigned, why: "it names " + from + ", which is not there"}
-		}
-		files[payloadsDir+strings.TrimPrefix(digest, digestPrefix)] = blob(from)
+	files, err := deliveryFiles(payloads, assigned, blob)
+	if err != nil {
+		return "", err
 	}
 	commit, err := p.d.cfg.Remote.Orphan(ctx, files)
 	if err != nil {
 		return "", fmt.Errorf("build the delivery of %s: %w", assigned, err)
 	}
 	return commit, nil
+}
+
+// deliveryFiles are the blobs of a delivery by their paths in it.
+func deliveryFiles(payloads []string, assigned string, blob func(path string) string) (map[string]string, error) {
+	files := map[string]string{assignmentFile: blob(assigned)}
+	for _, digest := range payloads {
+		from := payloadPath(digest)
+		if blob(from) == "" {
+			return nil, &unreadable{path: assigned, why: "it names " + from + ", which is not there"}
+		}
+		files[payloadsDir+strings.TrimPrefix(digest, digestPrefix)] = blob(from)
+	}
+	return files, nil
 }
 
 // rewrite puts right what differs, each ref by the value that was read and
@@ -325,7 +334,7 @@ func (p *pass) checkTip(ctx context.Context) error {
 func (p *pass) rewound(id string, there, here int64) stop {
 	return stop{
 		reason:  "StatusRewound",
-		message: fmt.Sprintf("the status branch went back: %s was given generation %d, the branch says %d", id, there, here),
+		message: wentBack(id, there, here),
 		remedy:  "push the newer status branch again, or " + p.rebuildRemedy(),
 	}
 }
