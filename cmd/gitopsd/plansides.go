@@ -258,17 +258,17 @@ func (l *localGit) source(ctx context.Context, commit string) schema.Source {
 	if l.prefix == "" {
 		return src
 	}
-	return &below{Source: src, prefix: l.prefix}
+	return &subfolder{Source: src, prefix: l.prefix}
 }
 
-// below is a folder of a source.
-type below struct {
+// subfolder is a folder of a source.
+type subfolder struct {
 	schema.Source
 	prefix string
 }
 
 // Entries lists the folder.
-func (b *below) Entries() ([]schema.Entry, error) {
+func (b *subfolder) Entries() ([]schema.Entry, error) {
 	all, err := b.Source.Entries()
 	if err != nil {
 		return nil, err
@@ -354,7 +354,7 @@ func (a *app) comparison(cmd *cobra.Command, options *readerOptions, revisions *
 	if err != nil {
 		return err
 	}
-	in := preview.Input{Now: time.Now()}
+	in := preview.Input{Now: time.Now(), DeletionLimit: func(total int) int { return sweep.DeletionLimit(head.fleet, total) }}
 	var base *side
 	// What a device was assigned is nearer to it than what some commit says.
 	if !assigned || revisions.base != "" || spec.Repo.URL == "" {

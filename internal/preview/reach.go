@@ -2,6 +2,9 @@ package preview
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/gitopsd/gitopsd/planner"
 	"github.com/gitopsd/gitopsd/schema"
@@ -9,53 +12,149 @@ import (
 
 // reach says how many devices a bad release of each policy would get to: one
 // that fails on every device. No attempt begins once more devices have failed
-// than failureLimit allows, so the last ones are those that were on their way.
+// than failureLimit allows, so the last ones are those that were on their way;
+// and no wave opens for such a release that is not open yet.
 func (c *comparer) reach() []Reach {
 	list := []Reach{}
 	pending := map[string]*waiting{}
 	for i := range c.Head.Plan.Verdicts {
 		v := &c.Head.Plan.Verdicts[i]
-		if v.Device.Pinned || v.Target.Version == "" || left(v.Code) {
+		d := &v.Device
+		if d.Policy == "" {
 			continue
 		}
-		w := pending[v.Device.Policy]
+		w := pending[d.Policy]
 		if w == nil {
 			w = &waiting{byWave: map[string]int{}}
-			pending[v.Device.Policy] = w
+			pending[d.Policy] = w
 		}
-		w.all++
-		w.byWave[v.Device.Wave]++
+		w.all = append(w.all, d)
+		if !d.Pinned && v.Target.Version != "" && !left(v.Code) {
+			w.pending = append(w.pending, d)
+			w.byWave[d.Wave]++
+		}
 	}
-	for _, s := range c.Head.Plan.Policies {
+	for i := range c.Head.Plan.Policies {
+		s := &c.Head.Plan.Policies[i]
 		policy := c.Head.Fleet.Policy(s.Policy)
-		if w := pending[s.Policy]; w != nil && policy != nil && policy.Spec.Enabled {
-			list = append(list, w.reach(s, &policy.Spec))
+		if w := pending[s.Policy]; w != nil && len(w.pending) > 0 && policy != nil && policy.Spec.Enabled {
+			list = append(list, w.reach(s, &policy.Spec, c.Head))
 		}
 	}
 	return list
 }
 
-// waiting are the devices of a policy that are still to get its target.
+// waiting are the devices of a policy, and those that are still to get its
+// target.
 type waiting struct {
-	all    int
-	byWave map[string]int
+	all, pending []*planner.Device
+	byWave       map[string]int
 }
 
-func (w *waiting) reach(s planner.Summary, spec *schema.PolicySpec) Reach {
-	r := Reach{Policy: s.Policy, Target: s.Target, Of: w.all}
-	limit := count(spec.FailureLimit, planner.DefaultFailureLimit, s.N, false)
-	slots, by := s.Slots, "maxInFlight"
-	keep := min(count(spec.MinAvailable, planner.DefaultMinAvailable, s.N, true), max(0, s.N-1))
-	if guarded := max(s.N-keep, 0); guarded < slots {
-		slots, by = guarded, fmt.Sprintf("minAvailable keeps %d of %d", keep, s.N)
+// bound is how many devices may be on their way at one time, and why.
+type bound struct {
+	n   int
+	why string
+}
+
+func (w *waiting) reach(s *planner.Summary, spec *schema.PolicySpec, head Revision) Reach {
+	r := Reach{Policy: s.Policy, Target: s.Target, Of: len(w.pending)}
+	failures := count(spec.FailureLimit, planner.DefaultFailureLimit, s.N, false)
+	at := slices.MinFunc(w.bounds(s, spec, head), func(a, b bound) int { return a.n - b.n })
+	r.Devices = failures + at.n
+	r.Words = append(r.Words, fmt.Sprintf("failureLimit %d + %d at one time (%s) = %d", failures, at.n, at.why, r.Devices))
+	if n, why := w.open(s); n < r.Devices {
+		r.Devices = n
+		r.Words = append(r.Words, fmt.Sprintf("%s: %d", why, n))
 	}
-	r.Devices = slots + limit
-	r.Words = append(r.Words, fmt.Sprintf("failureLimit %d + %d at one time (%s) = %d", limit, slots, by, r.Devices))
-	if w.all < r.Devices {
-		r.Devices = w.all
-		r.Words = append(r.Words, fmt.Sprintf("no more than %s to get it", are(w.all)))
+	if r.Of < r.Devices {
+		r.Devices = r.Of
+		r.Words = append(r.Words, fmt.Sprintf("no more than %s to get it", are(r.Of)))
 	}
 	return r
+}
+
+// bounds lists what limits how many devices are on their way at one time.
+func (w *waiting) bounds(s *planner.Summary, spec *schema.PolicySpec, head Revision) []bound {
+	slots := "maxInFlight"
+	if m := spec.MaxInFlight; m != nil && m.Percent {
+		slots = fmt.Sprintf("maxInFlight %s of %d", m, s.N)
+	}
+	keep := min(count(spec.MinAvailable, planner.DefaultMinAvailable, s.N, true), max(0, s.N-1))
+	list := []bound{{s.Slots, slots}, {max(s.N-keep, 0), fmt.Sprintf("minAvailable keeps %d of %d", keep, s.N)}}
+	if p := s.Pilot; p != nil && !p.Over {
+		list = append(list, bound{p.Count, "the pilot"})
+	}
+	for i := range spec.Budgets {
+		list = append(list, w.budget(&spec.Budgets[i], w.all, "the budget"))
+	}
+	if n := head.Plan.Fleet.Slots; n > 0 {
+		list = append(list, bound{n, "maxInFlight of the whole fleet"})
+	}
+	if doc := head.Fleet.Document; doc != nil && len(doc.Spec.Budgets) > 0 {
+		all := make([]*planner.Device, len(head.Plan.Verdicts))
+		for i := range head.Plan.Verdicts {
+			all[i] = &head.Plan.Verdicts[i].Device
+		}
+		for i := range doc.Spec.Budgets {
+			list = append(list, w.budget(&doc.Spec.Budgets[i], all, "the fleet's budget"))
+		}
+	}
+	return list
+}
+
+// budget adds up what the groups of a budget allow, each of which has some of
+// the devices that are to get the release.
+func (w *waiting) budget(b *schema.Budget, all []*planner.Device, what string) bound {
+	sizes, pending := map[string]int{}, map[string]int{}
+	for _, d := range all {
+		sizes[groupOf(d, b.GroupBy)]++
+	}
+	for _, d := range w.pending {
+		pending[groupOf(d, b.GroupBy)]++
+	}
+	of := bound{why: fmt.Sprintf("%s of %s by %s, %d groups", what, b.MaxUnavailable, strings.Join(b.GroupBy, ", "), len(pending))}
+	if len(pending) == 1 {
+		of.why = strings.TrimSuffix(of.why, "s")
+	}
+	for group, n := range pending {
+		limit := count(&b.MaxUnavailable, 0, sizes[group], false)
+		if b.MaxUnavailable.Percent && b.MaxUnavailable.Value > 0 {
+			limit = max(limit, 1)
+		}
+		of.n += min(limit, n)
+	}
+	return of
+}
+
+// groupOf tells groups of a budget apart; a label that is not there is a value
+// like any other.
+func groupOf(d *planner.Device, by []string) string {
+	var b strings.Builder
+	for _, label := range by {
+		value, has := d.Labels[label]
+		b.WriteString(strconv.FormatBool(has) + strconv.Quote(value))
+	}
+	return b.String()
+}
+
+// open counts the devices in waves that such a release can get to: those that
+// are open, and those that open without one more success. why names the one
+// that ends it.
+func (w *waiting) open(s *planner.Summary) (n int, why string) {
+	for i := range s.Waves {
+		wave := &s.Waves[i]
+		n += w.byWave[wave.Name]
+		last := i == len(s.Waves)-1
+		if last || s.Waves[i+1].Open || wave.Satisfied || wave.Needed > 0 && wave.Successes+wave.Soaking >= wave.Needed {
+			continue
+		}
+		if wave.Members == 0 {
+			return n, fmt.Sprintf("wave %s matches nobody, so no later one opens", wave.Name)
+		}
+		return n, fmt.Sprintf("no wave opens after %s, which needs %s to be done", wave.Name, devices(wave.Needed))
+	}
+	return len(w.pending), ""
 }
 
 // count is a limit as a number of devices; a percentage is rounded as the

@@ -14,7 +14,7 @@ func WriteDiff(w io.Writer, d *preview.Device, look Look) error {
 	var b bytes.Buffer
 	t := planText{b: &b, look: look}
 	t.head(d.Head, d.Base, d.Note)
-	t.line(0, look.paint(colorHead, Clean(d.Device))+"  "+refText(d.From)+" → "+refText(d.To))
+	t.line(0, Clean(d.Device)+"  "+refText(d.From)+" → "+refText(d.To))
 	if d.Runs != nil && d.Runs.Digest != d.To.Digest {
 		t.line(0, "it runs "+refText(*d.Runs))
 	}
