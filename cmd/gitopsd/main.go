@@ -82,9 +82,10 @@ each device (gitopsd agent) brings it there, or puts it back.`,
 		&cobra.Group{ID: groupRun, Title: "Run a fleet:"},
 		&cobra.Group{ID: groupAuthor, Title: "Write a fleet repository:"},
 		&cobra.Group{ID: groupLook, Title: "See what happens:"},
+		&cobra.Group{ID: groupOperate, Title: "Act on a fleet:"},
 		&cobra.Group{ID: groupOther, Title: "Other:"},
 	)
-	for _, cmd := range commands(a) {
+	for _, cmd := range append(commands(a), operatorCommands(a)...) {
 		if cmd.ValidArgsFunction == nil && cmd.ValidArgs == nil {
 			cmd.ValidArgsFunction = offerNothing
 		}

@@ -87,7 +87,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 	return map[string]func(*testscript.TestScript, bool, []string){
 		"agent":      command(startAgents),
 		"code":       command(exitsWith),
-		"edit":       command(edit),
+		"edit":       command(editFile),
 		"end":        command(end),
 		"ended":      command(ended),
 		"find":       command(find),
@@ -258,8 +258,8 @@ func waitRef(w *world, _ *testscript.TestScript, args []string) error {
 	})
 }
 
-// edit replaces one text in a file by another.
-func edit(_ *world, ts *testscript.TestScript, args []string) error {
+// editFile replaces one text in a file by another.
+func editFile(_ *world, ts *testscript.TestScript, args []string) error {
 	if err := usage(args, 3, "edit FILE OLD NEW"); err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 
 func policyForm(t testing.TB) Form {
 	t.Helper()
-	f, err := FormOf(schema.Policy{})
+	f, err := FormOf(schema.KindPolicy, schema.Policy{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,7 +20,7 @@ func policyForm(t testing.TB) Form {
 
 func deviceForm(t testing.TB) Form {
 	t.Helper()
-	f, err := FormOf(schema.Device{})
+	f, err := FormOf(schema.KindDevice, schema.Device{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,10 +19,9 @@ type Form struct {
 	required []string            // fields of the document itself
 }
 
-// FormOf is the form of the kind of v, such as schema.Policy{}.
-func FormOf(v any) (Form, error) {
-	t := reflect.TypeOf(v)
-	data, err := schema.JSONSchema(schema.Kind(t.Name()))
+// FormOf is the form of a kind; v is of its Go type, such as schema.Policy{}.
+func FormOf(kind schema.Kind, v any) (Form, error) {
+	data, err := schema.JSONSchema(kind)
 	if err != nil {
 		return Form{}, err
 	}
@@ -30,10 +29,10 @@ func FormOf(v any) (Form, error) {
 		Required []string `json:"required"`
 	}
 	if err := json.Unmarshal(data, &published); err != nil {
-		return Form{}, fmt.Errorf("read the schema of %s: %w", t.Name(), err)
+		return Form{}, fmt.Errorf("read the schema of %s: %w", kind, err)
 	}
 	form := Form{order: map[string][]string{}, required: published.Required}
-	form.learn(t, nil)
+	form.learn(reflect.TypeOf(v), nil)
 	return form, nil
 }
 

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/google/renameio/v2"
+)
+
+// lockLimit is how long another gitopsd that changes the same file is waited
+// for; it holds the lock for milliseconds.
+const (
+	lockLimit = 5 * time.Second
+	lockEvery = 10 * time.Millisecond
+)
+
+// write carries changes out. A document is replaced whole or not at all.
+func (t *workTree) write(ctx context.Context, changes []fileChange) error {
+	root, err := os.OpenRoot(t.dir)
+	if err != nil {
+		return fmt.Errorf("cannot write to %s: %w", t.dir, err)
+	}
+	defer root.Close()
+	var made []string
+	for _, c := range changes {
+		if c.before != nil {
+			err = t.replace(ctx, root, c)
+		} else {
+			err = create(root, c, &made)
+		}
+		if err != nil {
+			for i := len(made) - 1; i >= 0; i-- {
+				err = errors.Join(err, root.Remove(made[i]))
+			}
+			return fmt.Errorf("cannot write %s: %w", c.path, err)
+		}
+	}
+	return nil
+}
+
+// errChanged is for a file that is not what it was when the change was made.
+var errChanged = errors.New("it has changed meanwhile")
+
+// replace puts a new content into the place of a file, if it still has the old
+// one: another gitopsd, or an editor, may have been there.
+func (t *workTree) replace(ctx context.Context, root *os.Root, c fileChange) error {
+	folder, err := openFolder(root, path.Dir(c.path))
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	name := path.Base(c.path)
+	info, err := regular(folder, name)
+	if err != nil {
+		return err
+	}
+	// The lock is on the file itself, so that nothing is left behind. Whoever
+	// comes second has the lock of a file that is not there any more, and sees
+	// that its content has changed.
+	lock := flock.New(filepath.Join(t.dir, filepath.FromSlash(c.path)), flock.SetFlag(os.O_RDONLY))
+	limited, cancel := context.WithTimeout(ctx, lockLimit)
+	defer cancel()
+	locked, err := lock.TryLockContext(limited, lockEvery)
+	if err != nil || !locked {
+		return withHint(fmt.Errorf("another program holds a lock on it: %w", err), "try again")
+	}
+	defer func() { _ = lock.Close() }()
+	f, err := renameio.NewPendingFile(name, renameio.WithRoot(folder), renameio.WithStaticPermissions(info.Mode().Perm()))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Cleanup() }()
+	if _, err := f.Write(c.after); err != nil {
+		return err
+	}
+	now, err := folder.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(now, c.before) {
+		return withHint(errChanged, "nothing was written; run the command again")
+	}
+	return f.CloseAtomicallyReplace()
+}
+
+// openFolder opens a folder of the repository without following a symlink.
+func openFolder(root *os.Root, name string) (*os.Root, error) {
+	folder, err := root.OpenRoot(".")
+	if err != nil || name == "." {
+		return folder, err
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		info, err := folder.Lstat(part)
+		if err == nil && !info.IsDir() {
+			err = withHint(fmt.Errorf("%s is no folder", part), "symlinks are not followed")
+		}
+		if err != nil {
+			return nil, errors.Join(err, folder.Close())
+		}
+		next, err := folder.OpenRoot(part)
+		if err = errors.Join(err, folder.Close()); err != nil {
+			return nil, err
+		}
+		folder = next
+	}
+	return folder, nil
+}
+
+// regular wants a plain file.
+func regular(folder *os.Root, name string) (fs.FileInfo, error) {
+	info, err := folder.Lstat(name)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("it is no regular file, and is not followed")
+	}
+	return info, err
+}
+
+// create writes a file where there is none, and notes what it has made.
+func create(root *os.Root, c fileChange, made *[]string) (err error) {
+	parts := strings.Split(path.Dir(c.path), "/")
+	for i := range parts {
+		folder := path.Join(parts[:i+1]...)
+		switch err := root.Mkdir(folder, 0o755); {
+		case err == nil:
+			*made = append(*made, folder)
+		case !errors.Is(err, fs.ErrExist):
+			return err
+		}
+	}
+	folder, err := openFolder(root, path.Dir(c.path))
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	mode := fs.FileMode(0o644)
+	var from io.Reader = bytes.NewReader(c.after)
+	if c.copyOf != nil {
+		source, err := openFolder(root, path.Dir(c.copyOf.Path))
+		if err != nil {
+			return err
+		}
+		defer source.Close()
+		info, err := regular(source, path.Base(c.copyOf.Path))
+		if err != nil {
+			return err
+		}
+		f, err := source.Open(path.Base(c.copyOf.Path))
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		mode, from = info.Mode().Perm(), f
+	}
+	// O_EXCL: also a file that appeared a moment ago is not overwritten.
+	f, err := folder.OpenFile(path.Base(c.path), os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	*made = append(*made, c.path)
+	_, err = io.Copy(f, from)
+	return errors.Join(err, f.Sync(), f.Close())
+}

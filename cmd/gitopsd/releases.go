@@ -1,0 +1,104 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+// releasesOf lists the releases of a line, newest first, with their files.
+// Those whose version has no order come last.
+func (t *workTree) releasesOf(line string) (versions []string, files map[string]string) {
+	files = map[string]string{}
+	for _, e := range t.entries {
+		rest, ok := strings.CutPrefix(e.Path, "releases/"+line+"/")
+		if !ok {
+			continue
+		}
+		name, inFolder := strings.CutSuffix(rest, "/release.yaml")
+		if !inFolder {
+			if name, ok = strings.CutSuffix(rest, ".yaml"); !ok {
+				continue
+			}
+		}
+		if _, twice := files[name]; twice || strings.Contains(name, "/") {
+			continue
+		}
+		files[name] = e.Path
+		versions = append(versions, name)
+	}
+	slices.SortStableFunc(versions, func(a, b string) int { return -compareVersions(a, b) })
+	return versions, files
+}
+
+// lines are the release lines.
+func (t *workTree) lines() []string {
+	var lines []string
+	for _, e := range t.entries {
+		if rest, ok := strings.CutPrefix(e.Path, "releases/"); ok {
+			if line, _, below := strings.Cut(rest, "/"); below && !slices.Contains(lines, line) {
+				lines = append(lines, line)
+			}
+		}
+	}
+	return lines
+}
+
+// parseVersion reads a version for its order; nil = it has none.
+func parseVersion(s string) *semver.Version {
+	v, err := semver.NewVersion(strings.TrimPrefix(s, "v"))
+	if err != nil {
+		return nil
+	}
+	return v
+}
+
+// compareVersions orders versions; what has no order is before all others.
+func compareVersions(a, b string) int {
+	x, y := parseVersion(a), parseVersion(b)
+	switch {
+	case x == nil && y == nil:
+		return strings.Compare(a, b)
+	case x == nil:
+		return -1
+	case y == nil:
+		return 1
+	}
+	return x.Compare(y)
+}
+
+// older says whether a version is surely older than another.
+func older(a, b string) bool {
+	return parseVersion(a) != nil && parseVersion(b) != nil && compareVersions(a, b) < 0
+}
+
+// lineOf is the release line of a policy.
+func lineOf(p *schema.Policy) string { return or(p.Spec.ReleaseLine, p.Metadata.Name) }
+
+// noRelease is for a version that a line does not have.
+func (t *workTree) noRelease(line, version string) error {
+	versions, _ := t.releasesOf(line)
+	err := fmt.Errorf("the line %s has no release %s", line, version)
+	for _, v := range versions {
+		if strings.TrimPrefix(v, "v") == strings.TrimPrefix(version, "v") {
+			return withHint(err, "did you mean %s?", v)
+		}
+	}
+	if len(versions) == 0 {
+		return withHint(err, "it has none; a release is releases/%s/<version>.yaml", line)
+	}
+	var near []string
+	for _, v := range versions {
+		if distance(v, version) <= 2 || strings.HasPrefix(v, version) {
+			near = append(near, v)
+		}
+	}
+	if len(near) == 0 {
+		near = versions
+	}
+	return withHint(err, "it has %s; gitopsd release new %s %s --from %s makes it", some(near), line, shellWord(version), versions[0])
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gitopsd/gitopsd/internal/edit"
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+func rollbackCommand(a *app) *cobra.Command {
+	var to string
+	cmd := &cobra.Command{
+		Use:   "rollback POLICY [DIR]",
+		Short: "Take the devices of a policy back to an earlier version",
+		Long: `Set targetVersion of a policy back, and name the version that is left in
+rollbackFrom, without which no device goes down; in the fleet repository in DIR
+(default: here). The change is printed; the commit is yours.
+
+Without --to the target is what it was before, as the git history of the file
+has it, or the newest release below the present one. Where neither is sure,
+nothing is changed. A rollback that the file has already is not gone on with
+unless --to says how far.
+
+Exit codes: 0 done, or nothing to do; 1 it could not be done; 2 wrong usage;
+3 the fleet would have more errors than now, and nothing was written.`,
+		GroupID:           groupOperate,
+		Args:              args(1, 2, "POLICY [DIR]"),
+		ValidArgsFunction: completePolicy(a),
+		Example: `  gitopsd rollback gateways
+  gitopsd rollback gateways --to v1.4.2 --dry-run`,
+	}
+	options := bindEdit(cmd)
+	cmd.Flags().StringVar(&to, "to", "", "the `version` to go back to")
+	// The error is for a flag that does not exist.
+	_ = cmd.RegisterFlagCompletionFunc("to", func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return offerVersions(a, args)
+	})
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return a.change(cmd.Context(), folder(args, 1), options, func(t *workTree) (edited, error) { return t.rollback(cmd.Context(), args[0], to) })
+	}
+	return cmd
+}
+
+// rollback takes a policy back to a version; "" = the one before.
+func (t *workTree) rollback(ctx context.Context, name, to string) (edited, error) {
+	policy, file, err := t.policy(name)
+	if err != nil {
+		return edited{}, err
+	}
+	from := policy.Spec.TargetVersion
+	form, err := edit.FormOf(schema.KindPolicy, schema.Policy{})
+	if err != nil {
+		return edited{}, err
+	}
+	if to == "" {
+		if left := newerOf(policy.Spec.RollbackFrom, from); left != "" {
+			c, err := t.edit(file, form)
+			return edited{changes: []fileChange{c}, already: fmt.Sprintf("%s goes back from %s to %s already; --to says how far else", name, left, from)}, err
+		}
+	}
+	before := targetsBefore(ctx, t.dir, file)
+	if to == "" {
+		if to, err = t.earlier(policy, before); err != nil {
+			return edited{}, err
+		}
+	}
+	versions, files := t.releasesOf(lineOf(policy))
+	if files[to] == "" {
+		return edited{}, t.noRelease(lineOf(policy), to)
+	}
+	if to == from {
+		// Only the target was set back, here or in a commit.
+		from = newerOf(before, to)
+	}
+	switch {
+	case from == "" && policy.Spec.TargetVersion == "":
+		return edited{}, withHint(fmt.Errorf("%s names no version to go back from: its target is the build of gitopsd itself", name), "name both in %s: targetVersion: %s and rollbackFrom", file, to)
+	case from == "":
+		c, err := t.edit(file, form)
+		return edited{changes: []fileChange{c}, already: "the target of " + name + " is " + to + " already"}, err
+	case !older(to, from):
+		return edited{}, withHint(usagef("%s is not older than %s, so this is no rollback", to, from), "%s; older releases are %s",
+			command("gitopsd set-version "+shellWord(name)+" "+shellWord(to), t.dir), or(some(olderReleases(versions, from)), "none"))
+	}
+	c, err := t.edit(file, form,
+		step{path: []string{"spec", "targetVersion"}, value: to},
+		step{path: []string{"spec", "rollbackFrom"}, value: from, more: true})
+	return edited{
+		changes: []fileChange{c}, message: subject("%s: back from %s to %s", name, from, to), notes: standsStill(policy),
+		already: fmt.Sprintf("%s goes back from %s to %s already", name, from, to),
+	}, err
+}
+
+// earlier is the version that a policy had before the present one, or the
+// newest release below that.
+func (t *workTree) earlier(p *schema.Policy, before []string) (string, error) {
+	from := p.Spec.TargetVersion
+	versions, files := t.releasesOf(lineOf(p))
+	for _, v := range before {
+		if older(v, from) && files[v] != "" {
+			return v, nil
+		}
+	}
+	lower := olderReleases(versions, from)
+	for _, v := range lower {
+		if parseVersion(v).Prerelease() == "" {
+			return v, nil
+		}
+	}
+	err := fmt.Errorf("cannot tell which version %s should go back to from %s", p.Metadata.Name, or(from, "the build of gitopsd itself"))
+	switch {
+	case len(lower) > 0:
+		return "", withHint(err, "say it: --to %s; older releases are %s", lower[0], some(lower))
+	case len(versions) > 0:
+		return "", withHint(err, "say it with --to; the releases of %s are %s", lineOf(p), some(versions))
+	}
+	return "", withHint(err, "the line %s has no release", lineOf(p))
+}
+
+// olderReleases are the versions that are older than another, newest first.
+func olderReleases(versions []string, than string) []string {
+	return slices.DeleteFunc(slices.Clone(versions), func(v string) bool { return !older(v, than) })
+}
+
+// newerOf is the first of some versions that is newer than another; "" = none.
+func newerOf(versions []string, than string) string {
+	for _, v := range versions {
+		if older(than, v) {
+			return v
+		}
+	}
+	return ""
+}
