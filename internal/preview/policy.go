@@ -96,28 +96,27 @@ func treeOf(v any) map[string]any {
 // mayGo counts for each policy the devices that its gates let through, now or
 // within the horizon.
 func mayGo(r planner.Result, now time.Time) map[string]int {
-	counts := map[string]int{}
+	counts, allocation := map[string]int{}, allocations()
 	for i := range r.Verdicts {
 		v := &r.Verdicts[i]
 		soon := !v.NotBefore.IsZero() && v.NotBefore.Before(now.Add(horizon))
-		if isAllocation(v.Code) || soon {
+		if allocation[v.Code] || soon {
 			counts[v.Device.Policy]++
 		}
 	}
 	return counts
 }
 
-// isAllocation says whether a device has come past all gates: only slots, the
-// guard and budgets are between it and its update.
-func isAllocation(code planner.Code) bool {
-	past := false
+// allocations are the codes of devices that have come past all gates: only
+// slots, the guard and budgets are between them and their update.
+func allocations() map[planner.Code]bool {
+	codes := map[planner.Code]bool{}
 	for _, c := range planner.Codes() {
-		past = past || c.Code == planner.Queued
-		if c.Code == code {
-			return past
+		if len(codes) > 0 || c.Code == planner.Queued {
+			codes[c.Code] = true
 		}
 	}
-	return false
+	return codes
 }
 
 // settings collects what differs between two trees of settings.
