@@ -20,6 +20,7 @@ func fleet(t *rapid.T) Input {
 	if rapid.Bool().Draw(t, "watching") {
 		in.Watching = ago(t, "watching since")
 	}
+	in.Fleet = drawFleetWide(t)
 	for i := range rapid.IntRange(1, 3).Draw(t, "policies") {
 		in.Policies = append(in.Policies, drawPolicy(t, fmt.Sprintf("p%d", i)))
 	}
@@ -53,6 +54,7 @@ func drawPolicy(t *rapid.T, name string) Policy {
 	if rapid.IntRange(0, 19).Draw(t, "bad") == 0 {
 		p.MaxInFlight = -1
 	}
+	drawRollout(t, &p)
 	return p
 }
 
@@ -78,6 +80,8 @@ func drawDevice(t *rapid.T, id string, policies []Policy) Device {
 		Pinned:          rapid.IntRange(0, 9).Draw(t, "pinned") == 0,
 		Duplicate:       rapid.IntRange(0, 19).Draw(t, "duplicate") == 0,
 		Removed:         rapid.IntRange(0, 14).Draw(t, "removed") == 0,
+		Wave:            rapid.SampledFrom([]string{"", "canary", "canary", "main", "gone"}).Draw(t, "wave"),
+		Labels:          drawLabels(t),
 		InstallID:       rapid.SampledFrom([]string{"i1", "i1", "i1", "i2"}).Draw(t, "install"),
 		LastSeen:        caseNow.Add(-time.Minute),
 	}
@@ -97,6 +101,9 @@ func drawDevice(t *rapid.T, id string, policies []Policy) Device {
 	}
 	if rapid.IntRange(0, 9).Draw(t, "hasForget") == 0 {
 		d.ForgetBefore = ago(t, "forgetBefore")
+	}
+	if rapid.IntRange(0, 2).Draw(t, "has since") == 0 {
+		d.Since = ago(t, "since")
 	}
 	n := rapid.SampledFrom([]int{0, 0, 0, 1, 1, 2, 3}).Draw(t, "attempts")
 	for i := range n {
@@ -159,58 +166,4 @@ func drawAttempt(t *rapid.T, d Device, number int64, last bool, policies []Polic
 func ago(t *rapid.T, name string) time.Time {
 	unit := rapid.SampledFrom([]time.Duration{time.Minute, time.Hour, 24 * time.Hour}).Draw(t, name+" unit")
 	return caseNow.Add(-time.Duration(rapid.IntRange(0, 40).Draw(t, name)) * unit)
-}
-
-// apply records a plan as a sweep does: decisions first, then assignments.
-func apply(in Input, r Result) Input {
-	out := in
-	out.Devices = slices.Clone(in.Devices)
-	next := map[string]Verdict{}
-	for _, v := range r.Verdicts {
-		if v.Upgrade {
-			next[v.Device.ID] = v
-		}
-	}
-	for i := range out.Devices {
-		d := &out.Devices[i]
-		d.Attempts = slices.Clone(d.Attempts)
-		for _, dec := range r.Decisions {
-			if dec.Device != d.ID {
-				continue
-			}
-			d.Said.Fresh = false
-			for j := range d.Attempts {
-				if a := &d.Attempts[j]; a.Number == dec.Attempt {
-					record(a, dec, in.Now)
-				}
-			}
-		}
-		v, ok := next[d.ID]
-		if !ok || d.Removed {
-			continue
-		}
-		number := int64(1)
-		for _, a := range d.Attempts {
-			number = max(number, a.Number+1)
-		}
-		d.Said.Fresh = false
-		d.Attempts = append(d.Attempts, Attempt{
-			Number: number, Policy: d.Policy, Line: d.Policy, Target: v.Target, Rollout: d.Rollout, InstallID: d.InstallID,
-			Pinned: d.Pinned, AssignedAt: in.Now,
-		})
-	}
-	return out
-}
-
-func record(a *Attempt, dec Decision, now time.Time) {
-	switch {
-	case dec.Started:
-		a.StartedAt = now
-	case dec.OnTarget:
-		a.OnTargetAt = now
-	case dec.Recall != "":
-		a.Recalled, a.RecallDelivered = dec.Recall, false
-	case dec.End != "":
-		a.Outcome, a.EndedAt = dec.End, now
-	}
 }

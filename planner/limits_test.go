@@ -32,29 +32,32 @@ func TestB47_PercentagesRoundOneWay(t *testing.T) {
 	}
 }
 
-// No percentage keeps an idle fleet from moving, and none lets all go.
-func TestNoRoundingDeadlock(t *testing.T) {
+// No percentage keeps an idle fleet from moving, whichever limit it is of, and
+// none lets all go.
+func TestProperty10_NoRoundingDeadlock(t *testing.T) {
+	keeps := []Limit{{Set: true}, {Count: 50}, {}}
 	for n := 1; n <= 50; n++ {
+		var devices []Device
+		for i := range n {
+			devices = append(devices, idle(fmt.Sprint("d", i)))
+		}
 		for percent := 1; percent <= 100; percent++ {
-			for _, keep := range []Limit{{}, {Percent: percent}, {Set: true}, {Count: n}} {
-				in := Input{Now: caseNow, Policies: []Policy{{
-					Name: "p", Enabled: true, TargetVersion: "v1.5.0", MaxInFlightPercent: percent, MinAvailable: keep,
-				}}}
-				for i := range n {
-					in.Devices = append(in.Devices, idle(fmt.Sprint("d", i)))
+			same := Limit{Percent: percent}
+			for _, p := range []Policy{
+				{MaxInFlightPercent: percent, MinAvailable: keeps[percent%len(keeps)]},
+				{MaxInFlightPercent: percent, MinAvailable: same, Budgets: []Budget{{GroupBy: []string{"site"}, MaxUnavailable: same}}},
+			} {
+				p.Name, p.Enabled, p.TargetVersion = "p", true, "v1.5.0"
+				in := Input{Now: caseNow, Policies: []Policy{p}, Devices: devices}
+				if len(p.Budgets) > 0 {
+					in.Fleet = Fleet{MaxInFlightPercent: percent, Budgets: p.Budgets}
 				}
-				moved := 0
-				for _, v := range Plan(in).Verdicts {
-					if v.Upgrade {
-						moved++
-					}
-				}
-				stay := 1
-				if keep.Set {
+				moved, stay := movedOf(Plan(in), "p"), 1
+				if p.MinAvailable.Set {
 					stay = 0
 				}
 				if moved < 1 || moved > max(1, n*percent/100) || n > 1 && n-moved < stay {
-					t.Fatalf("N %d, maxInFlight %d%%, minAvailable %+v: %d move", n, percent, keep, moved)
+					t.Fatalf("N %d, %d%%, %+v: %d move", n, percent, p, moved)
 				}
 			}
 		}

@@ -51,7 +51,7 @@ func (pl *plan) countWaves() {
 		if p.waves != nil {
 			pl.countMember(d, p.waves[p.wave(d)], inside, last, tried)
 		}
-		if p.Pilot.Count > 0 && !inside && d.current && last != nil && last.Outcome == OK && !d.absent {
+		if p.Pilot.Count > 0 && !inside && d.current && d.Seen && last != nil && last.Outcome == OK && !d.absent {
 			p.pilot.soaked.add(pl, d, last.EndedAt, p.Pilot.Soak, false)
 		}
 	}
@@ -97,7 +97,7 @@ func (pl *plan) countMember(d *device, w *wave, inside bool, last *Attempt, trie
 	case inside:
 		w.inside++
 		w.countable++
-	case d.current:
+	case d.current && d.Seen:
 		since := d.Since
 		if last != nil {
 			if since = last.EndedAt; last.Outcome != OK {

@@ -1,0 +1,109 @@
+package planner
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func TestProperty12_OnlyDifferencesOfTimeCount(t *testing.T) { check(t, onlyDifferencesCount) }
+
+func onlyDifferencesCount(t *rapid.T, in Input, _ Result) {
+	by := time.Duration(rapid.Int64Range(-int64(5e16), int64(5e16)).Draw(t, "shift"))
+	if was, is := codes(Plan(shift(in, 0))), codes(Plan(shift(in, by))); !mapsEqual(was, is) {
+		t.Fatalf("%v later: %v, then %v", by, was, is)
+	}
+}
+
+func mapsEqual(a, b map[string]Code) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for k, v := range a {
+		if b[k] != v {
+			return false
+		}
+	}
+	return true
+}
+
+func shift(in Input, by time.Duration) Input {
+	move := func(t *time.Time) {
+		if !t.IsZero() {
+			*t = t.Add(by)
+		}
+	}
+	move(&in.Now)
+	in.Fleet.Freezes = nil
+	move(&in.Watching)
+	in.Policies = slices.Clone(in.Policies)
+	for i := range in.Policies {
+		move(&in.Policies[i].ForgetBefore)
+		in.Policies[i].Windows, in.Policies[i].Freezes = nil, nil // these go by the calendar
+	}
+	in.Devices = slices.Clone(in.Devices)
+	for i := range in.Devices {
+		d := &in.Devices[i]
+		move(&d.LastSeen)
+		move(&d.OfflineSince)
+		move(&d.Since)
+		move(&d.ForgetBefore)
+		d.Attempts = slices.Clone(d.Attempts)
+		for j := range d.Attempts {
+			a := &d.Attempts[j]
+			for _, t := range []*time.Time{&a.AssignedAt, &a.PickupFrom, &a.StartedAt, &a.OnTargetAt, &a.EndedAt} {
+				move(t)
+			}
+		}
+	}
+	return in
+}
+
+// A plan that decides nothing says until when it holds; a daemon that hears
+// nothing new need not plan again before that.
+func TestNothingChangesBeforeNextChange(t *testing.T) { check(t, holdsUntilNextChange) }
+
+func holdsUntilNextChange(t *rapid.T, in Input, _ Result) {
+	moving := map[int]bool{} // heard from at any time that is asked about
+	for i := range in.Devices {
+		// One that does not count as online is not heard from: its reason
+		// names when it was.
+		moving[i] = in.Devices[i].Online && rapid.IntRange(0, 4).Draw(t, "heard now") == 0
+	}
+	at := func(now time.Time) Result {
+		later := in
+		later.Now = now
+		later.Devices = slices.Clone(in.Devices)
+		for i := range later.Devices {
+			if moving[i] {
+				later.Devices[i].LastSeen = now
+			}
+		}
+		r := Plan(later)
+		for i := range r.Verdicts {
+			r.Verdicts[i].Device = Device{}
+		}
+		return r
+	}
+	first := at(in.Now)
+	if len(first.Decisions) > 0 {
+		return
+	}
+	until := first.NextChange
+	if until.IsZero() {
+		until = in.Now.Add(10 * 365 * day)
+	}
+	if !until.After(in.Now) {
+		t.Fatalf("changes at %s, which is not after %s", until, in.Now)
+	}
+	now := in.Now.Add(time.Duration(rapid.Int64Range(0, int64(until.Sub(in.Now))-1).Draw(t, "later")))
+	for _, now := range []time.Time{now, until.Add(-1)} {
+		again := at(now)
+		again.NextChange, first.NextChange = time.Time{}, time.Time{}
+		if a, b := encode(t, first), encode(t, again); a != b {
+			t.Fatalf("the plan holds until %s, but at %s it is another one\n%s\n%s", until, now, a, b)
+		}
+	}
+}
