@@ -196,7 +196,7 @@ func contentText(c *preview.Content) string {
 	case c.Binary:
 		text = "binary, " + text
 	case c.Hidden != "":
-		text += ", not shown: " + c.Hidden
+		text += ", not shown: " + Clean(c.Hidden)
 	case c.From >= 0 && c.Inserted+c.Deleted > 0:
 		text += fmt.Sprintf(" (+%d −%d)", c.Inserted, c.Deleted)
 	}
@@ -346,17 +346,25 @@ func (t *planText) worstCase(list []preview.Reach) {
 // sweep writes what the next sweep would find and do.
 func (t *planText) sweep(p *preview.Plan, wide bool) error {
 	t.section("NEXT SWEEP")
-	policies := Table{Head: []string{"POLICY", "TARGET", "DEVICES", "SLOTS", "MOVING", "FAILED", "STATE"}}
-	for _, s := range p.Summary.Policies {
-		state := ""
-		if s.Halted {
-			state = "HALTED by " + namesText(s.HaltedBy)
-		}
-		policies.Row(s.Policy, or(s.Target, "-"), strconv.Itoa(s.Devices), strconv.Itoa(s.Slots), strconv.Itoa(s.InFlight), strconv.Itoa(s.Failed), state)
+	policies := Table{
+		Head:  []string{"POLICY", "TARGET", "DEVICES", "SLOTS", "MOVING", "FAILED", "STATE"},
+		Spare: []string{"FAILED", "DEVICES", "MOVING", "SLOTS"},
 	}
-	if !policies.Empty() {
+	for _, s := range p.Summary.Policies {
+		policies.Row(s.Policy, or(s.Target, "-"), strconv.Itoa(s.Devices), strconv.Itoa(s.Slots), strconv.Itoa(s.InFlight), strconv.Itoa(s.Failed), haltText(s))
+	}
+	switch {
+	case policies.Empty():
+	case policies.fits(t.look):
 		if err := policies.Write(t.b, t.look); err != nil {
 			return err
+		}
+	default:
+		for _, s := range p.Summary.Policies {
+			t.line(0, fmt.Sprintf("%s → %s  %d of %d slots taken", Clean(s.Policy), Clean(or(s.Target, "-")), s.InFlight, s.Slots))
+			if s.Halted {
+				t.line(2, Clean(haltText(s)))
+			}
 		}
 	}
 	t.counts(p.Summary.Counts)
@@ -370,6 +378,13 @@ func (t *planText) sweep(p *preview.Plan, wide bool) error {
 	return nil
 }
 
+func haltText(s preview.PolicyState) string {
+	if !s.Halted {
+		return ""
+	}
+	return "HALTED by " + namesText(s.HaltedBy)
+}
+
 func (t *planText) counts(counts map[string]int) {
 	var words []string
 	for _, code := range codeOrder(counts) {
@@ -380,19 +395,18 @@ func (t *planText) counts(counts map[string]int) {
 	}
 }
 
+// devices writes the verdicts: as a table, or where its words do not fit, as
+// lines that can be broken anywhere.
 func (t *planText) devices(p *preview.Plan, wide bool) error {
-	table := Table{Head: []string{"DEVICE", "VERDICT", "VERSION", "TARGET", "REASON"}}
+	table := Table{Head: []string{"DEVICE", "VERDICT", "VERSION", "TARGET", "REASON"}, Spare: []string{"VERSION", "TARGET"}}
 	if wide {
 		table.Head = []string{"DEVICE", "VERDICT", "POLICY", "WAVE", "VERSION", "TARGET", "QUEUE", "NOT BEFORE", "REASON"}
+		table.Spare = []string{"NOT BEFORE", "QUEUE", "WAVE", "VERSION", "POLICY", "TARGET"}
 	}
 	for i := range p.Verdicts {
 		v := &p.Verdicts[i]
-		reason := or(v.Detail, v.Reason)
 		if !wide {
-			if v.Position > 0 {
-				reason += fmt.Sprintf(" (number %d)", v.Position)
-			}
-			table.Row(v.Device, v.Code, or(v.Version, "-"), or(v.Target, "-"), reason)
+			table.Row(v.Device, v.Code, or(v.Version, "-"), or(v.Target, "-"), reasonText(v))
 			continue
 		}
 		queue, notBefore := "-", "-"
@@ -402,9 +416,26 @@ func (t *planText) devices(p *preview.Plan, wide bool) error {
 		if v.NotBefore != nil {
 			notBefore = v.NotBefore.UTC().Format("2006-01-02T15:04Z")
 		}
-		table.Row(v.Device, v.Code, or(v.Policy, "-"), or(v.Wave, "-"), or(v.Version, "-"), or(v.Target, "-"), queue, notBefore, reason)
+		table.Row(v.Device, v.Code, or(v.Policy, "-"), or(v.Wave, "-"), or(v.Version, "-"), or(v.Target, "-"), queue, notBefore, or(v.Detail, v.Reason))
 	}
-	return table.Write(t.b, t.look)
+	if table.fits(t.look) {
+		return table.Write(t.b, t.look)
+	}
+	for i := range p.Verdicts {
+		v := &p.Verdicts[i]
+		t.line(0, fmt.Sprintf("%s  %s  %s → %s", Clean(v.Device), Clean(v.Code), Clean(or(v.Version, "-")), Clean(or(v.Target, "-"))))
+		t.line(2, Clean(reasonText(v)))
+	}
+	return nil
+}
+
+// reasonText is the reason with what moves with other devices.
+func reasonText(v *preview.Verdict) string {
+	reason := or(v.Detail, v.Reason)
+	if v.Position > 0 {
+		reason += fmt.Sprintf(" (number %d)", v.Position)
+	}
+	return reason
 }
 
 // namesText names the first few and counts the others.

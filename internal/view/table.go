@@ -73,7 +73,26 @@ func (t *Table) Empty() bool { return len(t.rows) == 0 }
 
 // Write writes the table.
 func (t *Table) Write(w io.Writer, look Look) error {
-	rows := t.rows
+	rows, widths, least := t.layout(look)
+	shrink(widths, least, look.Width)
+	var b strings.Builder
+	for _, row := range rows {
+		writeRow(&b, row, widths, look)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// fits says whether the words of the table fit without being broken.
+func (t *Table) fits(look Look) bool {
+	_, _, least := t.layout(look)
+	return look.Width == 0 || total(least) <= look.Width
+}
+
+// layout gives the rows with their head, without the columns for which there
+// is no room.
+func (t *Table) layout(look Look) (rows [][]cell, widths, least []int) {
+	rows = t.rows
 	if len(t.Head) > 0 {
 		head := make([]cell, len(t.Head))
 		for i, h := range t.Head {
@@ -81,7 +100,7 @@ func (t *Table) Write(w io.Writer, look Look) error {
 		}
 		rows = slices.Concat([][]cell{head}, rows)
 	}
-	widths, least := measure(rows)
+	widths, least = measure(rows)
 	for _, head := range t.Spare {
 		at := slices.IndexFunc(rows[0], func(c cell) bool { return c.text == head })
 		if look.Width == 0 || total(least) <= look.Width || at < 0 {
@@ -92,13 +111,7 @@ func (t *Table) Write(w io.Writer, look Look) error {
 		}
 		widths, least = measure(rows)
 	}
-	shrink(widths, least, look.Width)
-	var b strings.Builder
-	for _, row := range rows {
-		writeRow(&b, row, widths, look)
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return rows, widths, least
 }
 
 // measure gives for each column how wide it would like to be, and how wide it
