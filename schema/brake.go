@@ -47,7 +47,8 @@ type BrakeReading struct {
 	// Unreadable says why the document does not tell what its writer wanted
 	// to stop; "" = it does.
 	Unreadable string
-	// Problems are what a stricter reader would refuse.
+	// Problems are what should be written otherwise; they are warnings where
+	// it applies all the same.
 	Problems []Problem
 }
 
@@ -74,6 +75,9 @@ func ReadBrake(file string, data []byte) BrakeReading {
 	}
 	if r.unknown != nil {
 		return unreadableBrake(file, r.brake, problems, *r.unknown)
+	}
+	for i := range problems {
+		problems[i].Severity = SeverityWarning // it applies all the same
 	}
 	return BrakeReading{Brake: r.brake, Problems: inFile(file, problems)}
 }

@@ -3,6 +3,7 @@ package schema
 import (
 	"encoding/json"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -169,11 +170,16 @@ func FuzzDecode(f *testing.F) {
 			f.Add([]byte(text))
 		}
 	}
+	for _, k := range []Kind{KindPolicy, KindFleet, KindBrake} {
+		for _, text := range exampleTexts(f, k) {
+			f.Add(text)
+		}
+	}
 	for _, s := range awkward {
 		f.Add([]byte("apiVersion: gitopsd.dev/v1alpha1\nkind: Device\nmetadata: {name: gw-1}\nspec: {vars: {a: " + s + "}}\n"))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, v := range []any{&Device{}, &Release{}, &Policy{}, &Overlay{}} {
+		for _, v := range []any{&Device{}, &Release{}, &Policy{}, &Overlay{}, &FleetDocument{}, &Brake{}} {
 			problems := Decode("x.yaml", data, v)
 			for _, p := range problems {
 				if p.Message == "" || p.Rule == "" || p.Line < 0 || strings.ContainsAny(p.Message+p.Hint, "\n\r") {
@@ -187,7 +193,7 @@ func FuzzDecode(f *testing.F) {
 			if err != nil {
 				t.Fatalf("%q: %v", data, err)
 			}
-			again := newKind(t, Kind(strings.TrimPrefix(typeOf(v), "*schema.")))
+			again := newKind(t, kindOf(reflect.TypeOf(v).Elem()))
 			if problems := Decode("x.yaml", out, again); hasErrors(problems) {
 				t.Fatalf("%q: encoded %q: %s", data, out, lines(problems))
 			}

@@ -11,6 +11,21 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
+// noneHint says how to have none of what a field counts or lists.
+func noneHint(name string) string {
+	switch name {
+	case "count":
+		return "leave the pilot out to have none"
+	case "minSuccess":
+		return "a wave that may have nobody to wait for is optional: true"
+	case "days":
+		return "leave days out for every day"
+	case "groupBy":
+		return "name a label, such as site: devices with the same value of it are a group"
+	}
+	return ""
+}
+
 // typeHint says how a value of the wrong type was probably meant.
 func typeHint(node map[string]any, value any, at *yaml.Node, name string) string {
 	wanted := nodeTypes(node)
@@ -25,6 +40,8 @@ func typeHint(node map[string]any, value any, at *yaml.Node, name string) string
 		return boolHint(text)
 	case slices.Contains(wanted, "array") && at.Kind == yaml.ScalarNode:
 		return listHint(name, at.Value)
+	case slices.Contains(wanted, "array") && at.Kind == yaml.MappingNode:
+		return "write it as a list: - before the first field of each item"
 	case slices.Contains(wanted, "object") && at.Kind == yaml.ScalarNode:
 		return exampleOf(node, name)
 	case (slices.Contains(wanted, "integer") || slices.Contains(wanted, "number")) && isText:
@@ -43,6 +60,12 @@ func stringHint(node map[string]any, value any, at *yaml.Node, name string) stri
 		}
 		if hint := unitHint(node, at.Value); hint != "" {
 			return hint
+		}
+		if hint := calendarHint(node, at.Value); hint != "" {
+			return hint
+		}
+		if !fitsPattern(node, at.Value) && fitsPattern(node, at.Value+"%") {
+			return "did you mean " + quote(at.Value+"%") + "?"
 		}
 	}
 	if !fitsPattern(node, at.Value) {
@@ -89,6 +112,9 @@ func exampleOf(node map[string]any, name string) string {
 	if !ok || name == "" {
 		return ""
 	}
+	if _, err := strconv.Atoi(name); err == nil { // an item of a list
+		return "for example " + b
+	}
 	return fmt.Sprintf("for example %s: %s", name, b)
 }
 
@@ -134,6 +160,9 @@ func formHint(node map[string]any, value any, name string) string {
 		return ""
 	}
 	if hint := unitHint(node, text); hint != "" {
+		return hint
+	}
+	if hint := calendarHint(node, text); hint != "" {
 		return hint
 	}
 	if _, err := strconv.Atoi(text); err == nil && slices.Contains(nodeTypes(node), "integer") {

@@ -16,6 +16,9 @@ func TestHints(t *testing.T) {
 	device := func(spec string) string {
 		return "apiVersion: gitopsd.dev/v1alpha1\nkind: Device\nmetadata: {name: gw-1}\nspec: {" + spec + "}\n"
 	}
+	fleet := func(fields string) string {
+		return "apiVersion: gitopsd.dev/v1alpha1\nkind: Fleet\n" + fields + "\n"
+	}
 	cases := []struct{ name, text, rule, hint string }{
 		{"another version of the form", strings.Replace(policy(""), "v1alpha1", "v1", 1), ruleValue, "write gitopsd.dev/v1alpha1"},
 		{"yes", policy("enabled: yes"), ruleType, "did you mean true?"},
@@ -41,6 +44,45 @@ func TestHints(t *testing.T) {
 		{"a command for a shell", hook(`run: "test -s a && echo ok"`), ruleType, `write it as a list: ["/bin/sh", "-c", "test -s a && echo ok"]`},
 		{"a command of one word", hook("run: /usr/bin/check"), ruleType, `write it as a list: ["/usr/bin/check"]`},
 		{"nothing to run", hook("run: "), ruleType, "give it a value, or leave the field out"},
+		{"one day", policy(`windows: [{days: Mon, start: "22:00", duration: 1h, timeZone: UTC}]`), ruleType, `write it as a list: ["Mon"]`},
+		{"a day by number", policy(`windows: [{days: [1], start: "22:00", duration: 1h, timeZone: UTC}]`), ruleType, "a day is Mon, Tue, Wed, Thu, Fri, Sat or Sun; a range is written Mon-Fri"},
+		{"a day in another language", policy(`windows: [{days: [Di], start: "22:00", duration: 1h, timeZone: UTC}]`), ruleForm, "a day is Mon, Tue, Wed, Thu, Fri, Sat or Sun; a range is written Mon-Fri"},
+		{"every day", policy(`windows: [{days: [daily], start: "22:00", duration: 1h, timeZone: UTC}]`), ruleForm, "leave days out for every day"},
+		{"no day", policy(`windows: [{days: [], start: "22:00", duration: 1h, timeZone: UTC}]`), ruleSize, "leave days out for every day"},
+		{"weekdays", policy(`windows: [{days: [weekdays], start: "22:00", duration: 1h, timeZone: UTC}]`), ruleForm, "did you mean Mon-Fri?"},
+		{"the weekend", policy(`windows: [{days: [Weekend], start: "22:00", duration: 1h, timeZone: UTC}]`), ruleForm, "did you mean Sat-Sun?"},
+		{"a longer short form", policy(`windows: [{days: [Thurs], start: "22:00", duration: 1h, timeZone: UTC}]`), ruleForm, "did you mean Thu?"},
+		{"days in one text", policy(`windows: [{days: ["Mon, Tue"], start: "22:00", duration: 1h, timeZone: UTC}]`), ruleForm, "give each day an item of its own, as [Mon, Tue]"},
+		{"an hour as number", policy(`windows: [{start: 22, duration: 1h, timeZone: UTC}]`), ruleType, `did you mean "22:00"?`},
+		{"an hour of one digit", policy(`windows: [{start: 9:30, duration: 1h, timeZone: UTC}]`), ruleForm, `did you mean "09:30"?`},
+		{"an hour of the afternoon", policy(`windows: [{start: 10 PM, duration: 1h, timeZone: UTC}]`), ruleForm, `did you mean "22:00"?`},
+		{"with seconds", policy(`windows: [{start: "22:00:00", duration: 1h, timeZone: UTC}]`), ruleForm, `did you mean "22:00"?`},
+		{"the end of the day", policy(`windows: [{start: "24:00", duration: 1h, timeZone: UTC}]`), ruleForm, `a day ends where the next begins: write "00:00" of the next day`},
+		{"no time of day", policy(`windows: [{start: night, duration: 1h, timeZone: UTC}]`), ruleForm, `hours and minutes from "00:00" to "23:59"`},
+		{"a window too long", policy(`windows: [{start: "22:00", duration: 26h, timeZone: UTC}]`), ruleRange, "list more days, or a window for each part; without windows a policy is always open"},
+		{"a window without zone", policy(`windows: [{start: "22:00", duration: 1h}]`), ruleMissingField, `for example timeZone: "Europe/Berlin"`},
+		{"an empty zone", policy(`windows: [{start: "22:00", duration: 1h, timeZone: ""}]`), ruleZone, "name it after a place, such as Europe/Berlin, so that summer time is kept; or UTC"},
+		{"the zone of the host", policy(`windows: [{start: "22:00", duration: 1h, timeZone: Local}]`), ruleZone, "name it after a place, such as Europe/Berlin, so that summer time is kept; or UTC"},
+		{"a zone by its offset", policy(`windows: [{start: "22:00", duration: 1h, timeZone: "+01:00"}]`), ruleZone, "name it after a place, such as Europe/Berlin, so that summer time is kept; or UTC"},
+		{"a zone in small letters", policy(`windows: [{start: "22:00", duration: 1h, timeZone: europe/berlin}]`), ruleZone, "did you mean Europe/Berlin?"},
+		{"a place alone", policy(`windows: [{start: "22:00", duration: 1h, timeZone: New York}]`), ruleZone, "did you mean America/New_York?"},
+		{"a zone by its summer time", policy(`windows: [{start: "22:00", duration: 1h, timeZone: CEST}]`), ruleZone, "did you mean Europe/Berlin?"},
+		{"a zone that is a path", policy(`windows: [{start: "22:00", duration: 1h, timeZone: ../UTC}]`), ruleZone, "did you mean Etc/UTC?"},
+		{"a mapping for a list", policy(`windows: {start: "22:00", duration: 1h, timeZone: UTC}`), ruleType, "write it as a list: - before the first field of each item"},
+		{"a freeze of days", policy(`freezes: [{from: 2026-12-24, to: "2027-01-07T00:00:00Z"}]`), ruleForm, `it lacks its hour and its zone; did you mean "2026-12-24T00:00:00Z"?`},
+		{"a freeze without zone", policy(`freezes: [{from: 2026-12-24 06:00, to: "2027-01-07T00:00:00Z"}]`), ruleForm, `it lacks its zone; did you mean "2026-12-24T06:00:00Z"?`},
+		{"a threshold without its sign", policy(`waves: [{name: canary, successThreshold: 90}]`), ruleType, `did you mean "90%"?`},
+		{"a threshold of nothing", policy(`waves: [{name: canary, successThreshold: 0%}]`), ruleRange, "1% to 100%; a wave that may have nobody is optional: true"},
+		{"no success", policy(`waves: [{name: canary, minSuccess: 0}]`), ruleRange, "a wave that may have nobody to wait for is optional: true"},
+		{"labels of a wave", policy(`waves: [{name: canary, matchLabels: {ring: canary}}]`), ruleUnknownField, "put it into selector"},
+		{"a wave by its name", policy(`waves: [canary]`), ruleType, `for example {"name":"canary","selector":{"matchLabels":{"ring":"canary"}},"soak":"24h"}`},
+		{"a pilot of nobody", policy(`pilot: {count: 0}`), ruleRange, "leave the pilot out to have none"},
+		{"one label of a budget", policy(`budgets: [{groupBy: site, maxUnavailable: 1}]`), ruleType, `write it as a list: ["site"]`},
+		{"no label of a budget", policy(`budgets: [{groupBy: [], maxUnavailable: 1}]`), ruleSize, "name a label, such as site: devices with the same value of it are a group"},
+		{"a label twice", policy(`budgets: [{groupBy: [site, site], maxUnavailable: 1}]`), ruleValue, "once is enough"},
+		{"nobody at all", policy(`maxInFlight: 0`), ruleRange, "to stop a policy, give it paused: {reason: …}"},
+		{"nobody of the fleet", fleet("spec: {maxInFlight: 0}"), ruleRange, "to stop the fleet, give it paused: {reason: …}"},
+		{"a limit of the fleet in its wrong place", fleet("maxInFlight: 3"), ruleUnknownField, "put it into spec"},
 		{"a long command", hook("run: " + strings.Repeat("x ", 200) + "y"), ruleType, "write it as a list"},
 	}
 	for _, c := range cases {
@@ -49,6 +91,8 @@ func TestHints(t *testing.T) {
 			switch {
 			case strings.Contains(c.text, "kind: Policy"):
 				problems = Decode("x.yaml", []byte(c.text), &Policy{})
+			case strings.Contains(c.text, "kind: Fleet"):
+				problems = Decode("x.yaml", []byte(c.text), &FleetDocument{})
 			case strings.Contains(c.text, "kind: Device"):
 				problems = Decode("x.yaml", []byte(c.text), &Device{})
 			default:

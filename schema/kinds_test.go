@@ -157,25 +157,23 @@ func compareFields(t *testing.T, at string, root, node map[string]any, typ refle
 // encoded.
 func TestExamplesAreAccepted(t *testing.T) {
 	for _, k := range Kinds() {
-		example, err := json.Marshal(rawSchema(t, k)["examples"].([]any)[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		v := newKind(t, k)
-		if problems := Decode("x.yaml", example, v); len(problems) > 0 {
-			t.Errorf("%s: %s: %v", k, example, problems)
-			continue
-		}
-		out, err := Encode(v)
-		if err != nil {
-			t.Fatal(err)
-		}
-		again := newKind(t, k)
-		if problems := Decode("x.yaml", out, again); len(problems) > 0 {
-			t.Errorf("%s: encoded and read again: %v\n%s", k, problems, out)
-		}
-		if d := cmp.Diff(v, again); d != "" {
-			t.Errorf("%s: encoding changed it: %s", k, d)
+		for _, text := range exampleTexts(t, k) {
+			v := newKind(t, k)
+			if problems := Decode("x.yaml", text, v); len(problems) > 0 {
+				t.Errorf("%s: %s: %v", k, text, problems)
+				continue
+			}
+			out, err := Encode(v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again := newKind(t, k)
+			if problems := Decode("x.yaml", out, again); len(problems) > 0 {
+				t.Errorf("%s: encoded and read again: %v\n%s", k, problems, out)
+			}
+			if d := cmp.Diff(v, again); d != "" {
+				t.Errorf("%s: encoding changed it: %s", k, d)
+			}
 		}
 	}
 }

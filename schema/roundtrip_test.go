@@ -10,18 +10,27 @@ import (
 	"time"
 )
 
-// example gives the example that the schema of a kind shows.
+// example gives the example that the schema of a kind shows first.
 func example(t testing.TB, k Kind) []byte {
+	t.Helper()
+	return exampleTexts(t, k)[0]
+}
+
+func exampleTexts(t testing.TB, k Kind) [][]byte {
 	t.Helper()
 	c, err := compiled(k)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := json.Marshal(c.raw["examples"].([]any)[0])
-	if err != nil {
-		t.Fatal(err)
+	var texts [][]byte
+	for _, e := range c.raw["examples"].([]any) {
+		text, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, text)
 	}
-	return text
+	return texts
 }
 
 func decoded(t testing.TB, k Kind, text []byte) any {
@@ -101,9 +110,9 @@ func TestWhatIsWrittenCanBeRead(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 11))
 	for _, k := range Kinds() {
 		written, refused := 0, 0
-		text := example(t, k)
-		for range 400 {
-			v := decoded(t, k, text)
+		texts := exampleTexts(t, k)
+		for i := range 400 {
+			v := decoded(t, k, texts[i%len(texts)])
 			for range 1 + r.IntN(2) {
 				odden(r, reflect.ValueOf(v).Elem())
 			}

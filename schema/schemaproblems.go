@@ -162,19 +162,36 @@ func (c *compiledKind) unknownFields(keys []string, node map[string]any, value a
 		}
 		problems = append(problems, Problem{Line: at.Line, Column: at.Column, Pointer: joinPointer(path...),
 			Rule: ruleUnknownField, Severity: SeverityError,
-			Message: fmt.Sprintf("unknown field %s", quote(k)), Hint: fieldHint(k, known)})
+			Message: fmt.Sprintf("unknown field %s", quote(k)), Hint: c.fieldHint(k, known, props)})
 	}
 	return problems, more
 }
 
-func fieldHint(k string, known []string) string {
+func (c *compiledKind) fieldHint(k string, known []string, props map[string]any) string {
 	if near := nearest(k, known); near != "" {
 		return fmt.Sprintf("did you mean %s?", near)
+	}
+	for _, name := range known {
+		if c.hasField(props[name], k) {
+			return fmt.Sprintf("put it into %s", name)
+		}
 	}
 	if len(known) == 0 {
 		return ""
 	}
 	return "the fields here are " + clip(strings.Join(known, ", "))
+}
+
+// hasField says whether the schema of a mapping has a field.
+func (c *compiledKind) hasField(schema any, k string) bool {
+	node, _ := schema.(map[string]any)
+	if ref, ok := node["$ref"].(string); ok {
+		defs, _ := c.raw["$defs"].(map[string]any)
+		node, _ = defs[strings.TrimPrefix(ref, defsPrefix)].(map[string]any)
+	}
+	props, _ := node["properties"].(map[string]any)
+	_, ok := props[k]
+	return ok
 }
 
 func missingFields(keys []string, node map[string]any, value any, doc *document) []Problem {
@@ -232,6 +249,9 @@ func describe(p *Problem, keyword string, node map[string]any, value any, at *ya
 	case "minimum", "maximum":
 		p.Rule = ruleRange
 		p.Message = fmt.Sprintf("%s is out of range; the %s is %v", shown(value), keyword, node[keyword])
+		if keyword == "minimum" {
+			p.Hint = noneHint(name)
+		}
 	case "pattern", "format":
 		p.Rule = ruleForm
 		p.Message = fmt.Sprintf("%s does not have the right form", shown(value))
@@ -242,6 +262,7 @@ func describe(p *Problem, keyword string, node map[string]any, value any, at *ya
 	case "minLength", "minItems", "minProperties":
 		p.Rule = ruleSize
 		p.Message = fmt.Sprintf("%s is too short; at least %v is wanted", shown(value), node[keyword])
+		p.Hint = noneHint(name)
 	case "maxLength", "maxItems", "maxProperties":
 		p.Rule = ruleSize
 		p.Message = fmt.Sprintf("%s is too long; at most %v is allowed", shown(value), node[keyword])

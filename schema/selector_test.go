@@ -1,12 +1,9 @@
 package schema
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 )
-
-func typeOf(v any) string { return fmt.Sprintf("%T", v) }
 
 func TestSelectorMatches(t *testing.T) {
 	labels := map[string]string{"site": "berlin", "ring": "canary", "empty": ""}

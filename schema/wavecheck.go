@@ -226,7 +226,7 @@ func (p *pass) checkGroups(f *file, budgets []Budget, devices []*Member) {
 			at := fmt.Sprintf("/spec/budgets/%d/groupBy/%d", i, j)
 			switch {
 			case lack == len(devices):
-				p.warnAt(f, at, ruleGroupLabel, fmt.Sprintf("none of the %s has the label %s, so it divides nothing", count(lack, "device"), quote(label)), labelHint(label, devices))
+				p.warnAt(f, at, ruleGroupLabel, fmt.Sprintf("no device has the label %s, so the budget divides nothing", quote(label)), labelHint(label, devices))
 			case lack > 0:
 				p.warnAt(f, at, ruleGroupLabel, fmt.Sprintf("%d of %s %s no label %s and %s (%s)", lack, count(len(devices), "device"), haveHas(lack), quote(label), ownGroup(lack), named(without, lack)),
 					"give each the label; those without share one budget, wherever they are")
