@@ -306,7 +306,7 @@ func TestClockJumpsAroundAReboot(t *testing.T) {
 			reset := func() { w.set(time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)) }
 			reset()
 			d.cfg.Now, d.cfg.Uptime = w.now, func() time.Duration { return up }
-			d.cfg.driver = slots{d: d, blind: &blind}
+			d.cfg.Driver = slots{d: d, blind: &blind}
 			pass := func(after time.Duration, exit int, words ...string) {
 				t.Helper()
 				jump(w)

@@ -54,7 +54,7 @@ type Config struct {
 	// and fail with it.
 	Step func(op, path string) error
 
-	driver osimage.Driver // in place of OS; for tests
+	Driver osimage.Driver // in place of the programs that OS names; tests boot with it
 }
 
 // ErrLocked means that another agent works on the same root.
@@ -136,7 +136,7 @@ func New(c Config) (*Agent, error) {
 		return nil, fmt.Errorf("open the root %s: %w", c.Root, err)
 	}
 	a := &Agent{cfg: c, log: c.Logger, jitter: rand.Float64, control: c.Control, root: root}
-	if a.os = c.driver; a.os == nil && c.OS != nil {
+	if a.os = c.Driver; a.os == nil && c.OS != nil {
 		a.os = osimage.Command(c.Root, c.OS)
 	}
 	a.bootID = a.readBootID()

@@ -94,7 +94,7 @@ func (e osEnd) crash(t *testing.T, states map[string]string, n int, programs, do
 	t.Helper()
 	d := osDevice(t)
 	if !programs {
-		d.cfg.driver = slots{d: d}
+		d.cfg.Driver = slots{d: d}
 	}
 	if e.cutOff {
 		d.control.answers = func() error {
