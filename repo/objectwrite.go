@@ -147,6 +147,14 @@ func writeOnce(path string, data []byte) error {
 	if err != nil {
 		return err
 	}
+	const readOnly = 0o444
+	return putInPlace(f, data, readOnly, path)
+}
+
+// putInPlace fills a file that was made for this, and gives it its name once
+// all of it is on the disk. What fails leaves no file behind. Permissions of
+// 0 stay as they are.
+func putInPlace(f *os.File, data []byte, mode os.FileMode, path string) error {
 	defer os.Remove(f.Name())
 	defer f.Close()
 	if _, err := f.Write(data); err != nil {
@@ -155,8 +163,10 @@ func writeOnce(path string, data []byte) error {
 	if err := f.Sync(); err != nil {
 		return err
 	}
-	if err := f.Chmod(0o444); err != nil {
-		return err
+	if mode != 0 {
+		if err := f.Chmod(mode); err != nil {
+			return err
+		}
 	}
 	if err := f.Close(); err != nil {
 		return err
