@@ -142,7 +142,7 @@ func (r *brakeReader) entry(key string, v any) {
 		r.brake.Devices = r.names(at, v)
 	default:
 		hint := ""
-		if near := nearest(key, []string{"all", "policies", "devices"}); near != "" {
+		if near := Nearest(key, []string{"all", "policies", "devices"}); near != "" {
 			hint = fmt.Sprintf("; did you mean %s?", near)
 		}
 		r.refuse(at, fmt.Sprintf("unknown field %s%s", quote(key), hint))

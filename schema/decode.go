@@ -88,7 +88,7 @@ func wrongKind(doc *document, kind Kind) (Problem, bool) {
 		return Problem{}, false
 	}
 	hint := ""
-	if near := nearest(got, []string{string(kind)}); near != "" {
+	if near := Nearest(got, []string{string(kind)}); near != "" {
 		hint = fmt.Sprintf("did you mean %s?", near)
 	}
 	return doc.problem("/kind", ruleKind, fmt.Sprintf("kind %s is wanted here, not %s", kind, quote(got)), hint), true

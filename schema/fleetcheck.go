@@ -132,7 +132,7 @@ func (p *pass) lineHint(line string) string {
 		names = append(names, l)
 	}
 	sort.Strings(names)
-	if near := nearest(line, names); near != "" {
+	if near := Nearest(line, names); near != "" {
 		return fmt.Sprintf("did you mean %s?", near)
 	}
 	return "name the folder with releaseLine"

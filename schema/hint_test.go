@@ -20,7 +20,7 @@ func TestHints(t *testing.T) {
 		return "apiVersion: gitopsd.dev/v1alpha1\nkind: Fleet\n" + fields + "\n"
 	}
 	cases := []struct{ name, text, rule, hint string }{
-		{"another version of the form", strings.Replace(policy(""), "v1alpha1", "v1", 1), ruleValue, "write gitopsd.dev/v1alpha1"},
+		{"another version of the form", strings.Replace(policy(""), "v1alpha1", "v1", 1), ruleValue, "did you mean gitopsd.dev/v1alpha1?"},
 		{"yes", policy("enabled: yes"), ruleType, "did you mean true?"},
 		{"off", policy("enabled: off"), ruleType, "did you mean false?"},
 		{"a quoted boolean", policy(`enabled: "true"`), ruleType, "write it without quotes: true"},

@@ -53,7 +53,7 @@ func place(p string) placed {
 	case dirPayloads:
 		return placed{}
 	}
-	if near := nearest(top, []string{dirPolicies, dirReleases, dirOverlays, dirDevices}); near != "" && isDocumentName(path.Base(p)) {
+	if near := Nearest(top, []string{dirPolicies, dirReleases, dirOverlays, dirDevices}); near != "" && isDocumentName(path.Base(p)) {
 		return placed{rule: ruleMisplaced, msg: fmt.Sprintf("nothing is read from the folder %s", quote(top)), hint: fmt.Sprintf("did you mean %s/?", near)}
 	}
 	return placed{}

@@ -79,7 +79,7 @@ func (p *pass) sourceNear(path string) string {
 	if i := strings.LastIndexByte(path, '/'); i >= 0 {
 		dir, base = path[:i+1], path[i+1:]
 	}
-	if near := nearest(base, p.namesIn(dir)); near != "" {
+	if near := Nearest(base, p.namesIn(dir)); near != "" {
 		return dir + near
 	}
 	return ""

@@ -168,7 +168,7 @@ func (c *compiledKind) unknownFields(keys []string, node map[string]any, value a
 }
 
 func (c *compiledKind) fieldHint(k string, known []string, props map[string]any) string {
-	if near := nearest(k, known); near != "" {
+	if near := Nearest(k, known); near != "" {
 		return fmt.Sprintf("did you mean %s?", near)
 	}
 	for _, name := range known {
@@ -240,7 +240,7 @@ func describe(p *Problem, keyword string, node map[string]any, value any, at *ya
 		allowed := allowedValues(node)
 		p.Message = fmt.Sprintf("%s is not allowed here; %s is", shown(value), strings.Join(allowed, " or "))
 		if s, ok := value.(string); ok {
-			if near := nearest(s, allowed); near != "" {
+			if near := Nearest(s, allowed); near != "" {
 				p.Hint = fmt.Sprintf("did you mean %s?", near)
 			} else if len(allowed) == 1 {
 				p.Hint = "write " + allowed[0]

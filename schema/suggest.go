@@ -2,31 +2,38 @@ package schema
 
 import "strings"
 
-// nearest gives the one of the known words that was probably meant, or "".
-// Half of the letters may differ at most, and a tie goes to the first.
-func nearest(word string, known []string) string {
-	const longest = 64 // letters; nothing that we know is longer
-	if len(word) > longest {
-		return ""
-	}
-	best, bestDistance := "", min(3, len(word)/2)+1
+// longestWord bounds the words that are compared, in bytes: no name that we
+// know is longer, and the cost is the product of two of them.
+const longestWord = 64
+
+// Nearest gives the one of the known words that was probably meant, or "".
+// Half of the letters may differ at most, and three; the beginning of a word
+// stands for it. A tie goes to the first.
+func Nearest(word string, known []string) string {
+	const least = 2 // letters of a beginning
+	best, most := "", min(3, len(word)/2)
 	for _, k := range known {
 		if strings.EqualFold(k, word) {
 			return k
 		}
-		if len(k) > longest {
-			continue
+		d := EditDistance(word, k, most)
+		if len(word) >= least && strings.HasPrefix(k, word) {
+			d = 1
 		}
-		if d := editDistance(word, k); d < bestDistance {
-			best, bestDistance = k, d
+		if d <= most {
+			best, most = k, d-1
 		}
 	}
 	return best
 }
 
-// editDistance counts insertions, deletions, replacements and swaps of
-// neighbours.
-func editDistance(a, b string) int {
+// EditDistance counts insertions, deletions, replacements and swaps of
+// neighbours between two words; above most it is most+1, and so it is for
+// words of more than 64 bytes.
+func EditDistance(a, b string, most int) int {
+	if len(a)-len(b) > most || len(b)-len(a) > most || len(a) > longestWord || len(b) > longestWord {
+		return most + 1
+	}
 	prev2, prev, cur := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range prev {
 		prev[j] = j
@@ -45,5 +52,5 @@ func editDistance(a, b string) int {
 		}
 		prev2, prev, cur = prev, cur, prev2
 	}
-	return prev[len(b)]
+	return min(prev[len(b)], most+1)
 }

@@ -170,7 +170,7 @@ func parseFailure(err error) *templateError {
 	if name, ok := strings.CutPrefix(e.msg, "function "); ok {
 		e.rule = ruleTemplateForbidden
 		e.hint = "the functions are " + strings.Join(TemplateFunctions(), ", ")
-		if near := nearest(strings.Trim(strings.TrimSuffix(name, " not defined"), `"`), TemplateFunctions()); near != "" {
+		if near := Nearest(strings.Trim(strings.TrimSuffix(name, " not defined"), `"`), TemplateFunctions()); near != "" {
 			e.hint = fmt.Sprintf("did you mean %s?", near)
 		}
 	}

@@ -255,7 +255,7 @@ func labelHint(label string, devices []*Member) string {
 		known = append(known, k)
 	}
 	sort.Strings(known)
-	if near := nearest(label, known); near != "" {
+	if near := Nearest(label, known); near != "" {
 		return fmt.Sprintf("did you mean %s?", near)
 	}
 	if len(known) == 0 {

@@ -69,7 +69,7 @@ func zoneHint(name string) string {
 			return fmt.Sprintf("did you mean %s?", known)
 		}
 	}
-	if near := nearest(plain, names); near != "" {
+	if near := Nearest(plain, names); near != "" {
 		return fmt.Sprintf("did you mean %s?", near)
 	}
 	return "name it after a place, such as Europe/Berlin, so that summer time is kept; or UTC"

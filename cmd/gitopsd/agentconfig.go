@@ -62,28 +62,18 @@ func agentSettings() *settings[schema.AgentSpec] {
 
 // agentOptions reads the agent's configuration from its three places.
 type agentOptions struct {
-	settings *settings[schema.AgentSpec]
-	config   string
+	configured[schema.AgentSpec]
 }
 
 func bindAgent(cmd *cobra.Command) *agentOptions {
-	o := &agentOptions{settings: agentSettings()}
-	o.settings.bind(cmd)
-	cmd.Flags().StringVar(&o.config, flagConfig, "", "configuration `file` (default "+defaultAgentConfig+" if it exists)")
+	o := &agentOptions{configured[schema.AgentSpec]{settings: agentSettings(), standard: defaultAgentConfig}}
+	o.bind(cmd)
 	return o
 }
 
 func (o *agentOptions) resolve(cmd *cobra.Command, env environment) (schema.AgentSpec, []resolved, string, error) {
 	var doc schema.AgentConfig
-	path := o.config
-	if path == "" {
-		path = env[variable(flagConfig)]
-	}
-	file, err := readConfig(path, defaultAgentConfig, &doc)
-	if err != nil {
-		return doc.Spec, nil, "", err
-	}
-	list, err := o.settings.resolve(cmd, env, file, &doc.Spec)
+	list, file, err := o.read(cmd, env, &doc, &doc.Spec)
 	noCredentials(&doc.Spec.Repo)
 	noReportsRepo(&doc.Spec.Reports)
 	if err == nil {

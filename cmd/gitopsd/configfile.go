@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/spf13/cobra"
+
 	"github.com/gitopsd/gitopsd/schema"
 )
 
@@ -22,6 +24,33 @@ const (
 // configLimit is far above any real configuration: a wrong path such as a
 // disk image must not be read whole.
 const configLimit = 1 << 20
+
+// configured reads the configuration of one long-running command.
+type configured[S any] struct {
+	settings *settings[S]
+	config   string // file that --config names
+	standard string // file that is read where none is named
+}
+
+func (c *configured[S]) bind(cmd *cobra.Command) {
+	c.settings.bind(cmd)
+	cmd.Flags().StringVar(&c.config, flagConfig, "", "configuration `file` (default "+c.standard+" if it exists)")
+}
+
+// read fills spec, which lies in doc, from the file, the environment and the
+// flags. It gives where each setting came from, and the file.
+func (c *configured[S]) read(cmd *cobra.Command, env environment, doc any, spec *S) ([]resolved, string, error) {
+	path := c.config
+	if path == "" {
+		path = env[variable(flagConfig)]
+	}
+	file, err := readConfig(path, c.standard, doc)
+	if err != nil {
+		return nil, "", err
+	}
+	list, err := c.settings.resolve(cmd, env, file, spec)
+	return list, file, err
+}
 
 // readConfig reads a configuration file into v, a pointer to one of the
 // configuration kinds. path is what was asked for; "" = the default place, if

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gitopsd/gitopsd/internal/view"
 	"github.com/gitopsd/gitopsd/repo"
+	"github.com/gitopsd/gitopsd/schema"
 )
 
 // Exit codes. They are a contract with scripts.
@@ -143,43 +144,5 @@ func args(least, most int, names string) cobra.PositionalArgs {
 }
 
 // nearest is the candidate that a mistyped word probably meant; "" when none
-// is near: a third of the word may differ, at least two letters.
-func nearest(word string, candidates []string) string {
-	best, bestDistance := "", max(2, len(word)/3)+1
-	for _, c := range candidates {
-		d := distance(word, c)
-		if strings.HasPrefix(c, word) && len(word) >= 2 {
-			d = min(d, 1)
-		}
-		if d < bestDistance {
-			best, bestDistance = c, d
-		}
-	}
-	return best
-}
-
-// distance is the Levenshtein distance of two short words.
-func distance(a, b string) int {
-	// A longer "word" is no typing mistake, and its cost would be its square.
-	const longest = 64
-	if len(a) > longest || len(b) > longest {
-		return longest
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		last := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := last
-			if a[i] != b[j] {
-				cost++
-			}
-			last = row[j+1]
-			row[j+1] = min(cost, row[j+1]+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
-}
+// is near.
+func nearest(word string, candidates []string) string { return schema.Nearest(word, candidates) }

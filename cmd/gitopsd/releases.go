@@ -91,9 +91,10 @@ func (t *workTree) noRelease(line, version string) error {
 	if len(versions) == 0 {
 		return withHint(err, "it has none; a release is releases/%s/<version>.yaml", line)
 	}
+	const typos = 2
 	var near []string
 	for _, v := range versions {
-		if distance(v, version) <= 2 || strings.HasPrefix(v, version) {
+		if schema.EditDistance(v, version, typos) <= typos || strings.HasPrefix(v, version) {
 			near = append(near, v)
 		}
 	}

@@ -102,7 +102,7 @@ type readerOptions struct {
 // bindReader takes the flags of the daemon that say where things are, and the
 // daemon's configuration file: on its host the commands need no flag.
 func bindReader(cmd *cobra.Command) *readerOptions {
-	o := &readerOptions{&serveOptions{settings: serveSettings()}}
+	o := &readerOptions{newServeOptions()}
 	idle := map[string]bool{
 		"interval": true, "state": true, "author-name": true, "author-email": true, "device-refs": true, "log-format": true, "log-level": true,
 	}

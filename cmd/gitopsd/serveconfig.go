@@ -68,28 +68,22 @@ func noReportsRepo(r *schema.ReportsConfig) {
 
 // serveOptions reads the daemon's configuration from its three places.
 type serveOptions struct {
-	settings *settings[schema.ServeSpec]
-	config   string
+	configured[schema.ServeSpec]
+}
+
+func newServeOptions() *serveOptions {
+	return &serveOptions{configured[schema.ServeSpec]{settings: serveSettings(), standard: defaultServeConfig}}
 }
 
 func bindServe(cmd *cobra.Command) *serveOptions {
-	o := &serveOptions{settings: serveSettings()}
-	o.settings.bind(cmd)
-	cmd.Flags().StringVar(&o.config, flagConfig, "", "configuration `file` (default "+defaultServeConfig+" if it exists)")
+	o := newServeOptions()
+	o.bind(cmd)
 	return o
 }
 
 func (o *serveOptions) resolve(cmd *cobra.Command, env environment) (schema.ServeSpec, []resolved, string, error) {
 	var doc schema.ServeConfig
-	path := o.config
-	if path == "" {
-		path = env[variable(flagConfig)]
-	}
-	file, err := readConfig(path, defaultServeConfig, &doc)
-	if err != nil {
-		return doc.Spec, nil, "", err
-	}
-	list, err := o.settings.resolve(cmd, env, file, &doc.Spec)
+	list, file, err := o.read(cmd, env, &doc, &doc.Spec)
 	noCredentials(&doc.Spec.Repo)
 	noReportsRepo(&doc.Spec.Reports)
 	if err == nil {

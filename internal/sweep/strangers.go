@@ -102,35 +102,10 @@ func (d *Daemon) meant(lf *loadedFleet, id string) string {
 	}
 	best, distance := "", nearEnough+1
 	for _, m := range lf.fleet.Devices {
-		if n := edits(id, m.ID, distance); n < distance || n == distance && n <= nearEnough && m.ID < best {
+		if n := schema.EditDistance(id, m.ID, distance); n < distance || n == distance && n <= nearEnough && m.ID < best {
 			best, distance = m.ID, n
 		}
 	}
 	d.meantIDs[id] = best
 	return best
-}
-
-// edits is the number of letters to add, drop or change between two names, or
-// most+1 where it is more than most.
-func edits(a, b string, most int) int {
-	if len(a)-len(b) > most || len(b)-len(a) > most || len(a) > maxID || len(b) > maxID {
-		return most + 1
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return min(row[len(b)], most+1)
 }
