@@ -14,8 +14,11 @@ const (
 	largestRead = 8 << 20
 	largestText = 256 << 10
 	mostLines   = 20000
-	// longestLine bounds a line that is shown, in characters.
-	longestLine = 300
+	// longestLine bounds a line that is shown, in characters; longestMasked
+	// what of it is looked through for secrets, so that the end of what is shown
+	// never cuts one in two.
+	longestLine   = 300
+	longestMasked = 16 * longestLine
 )
 
 // text says whether people read a content; git tells so too.
@@ -66,7 +69,7 @@ func contentChange(file string, from, to source, m mask, lines int) *Content {
 	}
 	shown := all[:min(len(all), lines)]
 	for _, l := range shown {
-		c.Lines = append(c.Lines, clip(l[:1]+m.text(l[1:]), longestLine))
+		c.Lines = append(c.Lines, clip(l[:1]+m.text(clip(l[1:], longestMasked)), longestLine))
 	}
 	c.More = len(all) - len(shown)
 	return c

@@ -56,6 +56,7 @@ type presentDevice struct {
 	Version string `json:"version"`
 	Content string `json:"content"`
 	Policy  string `json:"policy"`
+	Hours   int    `json:"hours"` // since when it is so; 0 = for ten days
 }
 
 // parseChange reads a case: files below base/, which those below head/ replace;
@@ -130,6 +131,9 @@ func (c change) input(t testing.TB) preview.Input {
 func (c change) status(base, head *schema.Fleet) *sweep.Status {
 	s := &sweep.Status{Commit: "c0ffee", Devices: map[string]*sweep.Record{}}
 	for name, p := range c.present {
+		if p.Hours == 0 {
+			p.Hours = 240
+		}
 		var digest string
 		var assignment *schema.Assignment
 		for content, fleet := range map[string]*schema.Fleet{"base": base, "head": head} {
@@ -145,7 +149,7 @@ func (c change) status(base, head *schema.Fleet) *sweep.Status {
 		}
 		s.Devices[name] = &sweep.Record{ID: name, Path: "devices/" + name + ".yaml", Assignment: assignment, Status: &schema.DeviceStatus{
 			Metadata: schema.Metadata{Name: name}, Policy: p.Policy,
-			Observed: &schema.Observed{InstallID: "i-" + name, Sequence: 1, Version: p.Version, Digest: digest, Phase: schema.PhaseUpdated, Since: now.Add(-240 * time.Hour), Online: true},
+			Observed: &schema.Observed{InstallID: "i-" + name, Sequence: 1, Version: p.Version, Digest: digest, Phase: schema.PhaseUpdated, Since: now.Add(-time.Duration(p.Hours) * time.Hour), Online: true},
 		}}
 	}
 	return s

@@ -34,6 +34,7 @@ type said struct {
 // still told.
 var spoken = map[string]said{
 	"enabled":        {absent: "false"},
+	"paused":         {absent: "not paused"},
 	"deletionLimit":  {careful: lower},
 	"selector":       {words: "selects", absent: "all devices"},
 	"releaseLine":    {absent: "the policy's name"},

@@ -16,7 +16,8 @@ var (
 	// many kinds write it; a word at the beginning of a line, or an option,
 	// also without a sign between.
 	assigned = regexp.MustCompile(`([A-Za-z_][A-Za-z0-9_.-]*)["']?\s*(=>|:=|=|:)\s*`)
-	followed = regexp.MustCompile(`(?:^\s*|\s--?|login\s+\S+\s+)([A-Za-z_][A-Za-z0-9_.-]*)\s+`)
+	followed = regexp.MustCompile(`^\s*([A-Za-z_][A-Za-z0-9_.-]*)\s+[^\s=:]`)
+	option   = regexp.MustCompile(`(?:--?|login\s+\S+\s+)([A-Za-z_][A-Za-z0-9_.-]*)\s+[^\s=:]`)
 	// tokens are values that tell by their form what they are.
 	tokens = regexp.MustCompile(`gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w+|glpat-[\w-]+|AKIA[0-9A-Z]{16}|xox[abprs]-[\w-]+|AGE-SECRET-KEY-\w+|` +
 		`eyJ[A-Za-z0-9_-]{8,}\.eyJ[\w.-]*|\$(?:1|2[abxy]|5|6|7|y|gy)\$[^\s:"']+`)
@@ -75,9 +76,12 @@ func (m mask) text(line string) string {
 	}
 	line = userInfo.ReplaceAllString(line, "://"+secretText+"@")
 	line = tokens.ReplaceAllString(line, secretText)
-	for _, form := range []*regexp.Regexp{assigned, followed} {
+	for _, form := range []*regexp.Regexp{assigned, followed, option} {
 		for _, found := range form.FindAllStringSubmatchIndex(line, -1) {
 			name, end := line[found[2]:found[3]], found[1]
+			if form != assigned {
+				end = found[3] + 1 // behind the name and a space
+			}
 			// The value may have spaces in it, so all that follows goes.
 			if rest := strings.Trim(line[end:], " \t\"',;"); isSecret(name, rest) && rest != secretText {
 				return line[:end] + secretText

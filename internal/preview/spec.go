@@ -259,7 +259,7 @@ func (c *comparison) change(at string, a, b element, had, has bool) Change {
 
 // shown is a value as it may be shown: on one line, without secrets.
 func (c *comparison) shown(name, value string) string {
-	value = c.mask.value(name, value)
+	value = c.mask.value(name, clip(value, longestMasked))
 	value = strings.ReplaceAll(strings.ReplaceAll(value, "\r", ""), "\n", "⏎")
 	return clip(value, longestValue)
 }
