@@ -1,0 +1,126 @@
+package view
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gitopsd/gitopsd/internal/preview"
+	"github.com/gitopsd/gitopsd/planner"
+)
+
+// sweep writes what the next sweep would find and do.
+func (t *planText) sweep(p *preview.Plan, wide bool) error {
+	t.section("NEXT SWEEP")
+	policies := Table{
+		Head:  []string{"POLICY", "TARGET", "DEVICES", "SLOTS", "MOVING", "FAILED", "STATE"},
+		Spare: []string{"FAILED", "DEVICES", "MOVING", "SLOTS"},
+	}
+	for _, s := range p.Summary.Policies {
+		policies.Row(s.Policy, or(s.Target, "-"), strconv.Itoa(s.Devices), strconv.Itoa(s.Slots), strconv.Itoa(s.InFlight), strconv.Itoa(s.Failed), haltText(s))
+	}
+	switch {
+	case policies.Empty():
+	case policies.fits(t.look):
+		if err := policies.Write(t.b, t.look); err != nil {
+			return err
+		}
+	default:
+		for _, s := range p.Summary.Policies {
+			t.line(0, fmt.Sprintf("%s → %s  %d of %d slots taken", Clean(s.Policy), Clean(or(s.Target, "-")), s.InFlight, s.Slots))
+			if s.Halted {
+				t.line(2, Clean(haltText(s)))
+			}
+		}
+	}
+	t.counts(p.Summary.Counts)
+	t.b.WriteByte('\n')
+	if err := t.devices(p, wide); err != nil {
+		return err
+	}
+	for _, r := range p.Recalls {
+		t.line(0, fmt.Sprintf("recall %s: attempt %d, %s", Clean(r.Device), r.Attempt, Clean(r.Because)))
+	}
+	return nil
+}
+
+func haltText(s preview.PolicyState) string {
+	if !s.Halted {
+		return ""
+	}
+	return "HALTED by " + namesText(s.HaltedBy)
+}
+
+func (t *planText) counts(counts map[string]int) {
+	var words []string
+	for _, code := range codeOrder(counts) {
+		words = append(words, fmt.Sprintf("%d %s", counts[code], Clean(code)))
+	}
+	if len(words) > 0 {
+		t.line(0, strings.Join(words, " · "))
+	}
+}
+
+// devices writes the verdicts: as a table, or where its words do not fit, as
+// lines that can be broken anywhere.
+func (t *planText) devices(p *preview.Plan, wide bool) error {
+	table := Table{Head: []string{"DEVICE", "VERDICT", "VERSION", "TARGET", "REASON"}, Spare: []string{"VERSION", "TARGET"}}
+	if wide {
+		table.Head = []string{"DEVICE", "VERDICT", "POLICY", "WAVE", "VERSION", "TARGET", "QUEUE", "NOT BEFORE", "REASON"}
+		table.Spare = []string{"NOT BEFORE", "QUEUE", "WAVE", "VERSION", "POLICY", "TARGET"}
+	}
+	for i := range p.Verdicts {
+		v := &p.Verdicts[i]
+		if !wide {
+			table.Row(v.Device, v.Code, or(v.Version, "-"), or(v.Target, "-"), reasonText(v))
+			continue
+		}
+		queue, notBefore := "-", "-"
+		if v.Position > 0 {
+			queue = strconv.Itoa(v.Position)
+		}
+		if v.NotBefore != nil {
+			notBefore = v.NotBefore.UTC().Format("2006-01-02T15:04Z")
+		}
+		table.Row(v.Device, v.Code, or(v.Policy, "-"), or(v.Wave, "-"), or(v.Version, "-"), or(v.Target, "-"), queue, notBefore, or(v.Detail, v.Reason))
+	}
+	if table.fits(t.look) {
+		return table.Write(t.b, t.look)
+	}
+	for i := range p.Verdicts {
+		v := &p.Verdicts[i]
+		t.line(0, fmt.Sprintf("%s  %s  %s → %s", Clean(v.Device), Clean(v.Code), Clean(or(v.Version, "-")), Clean(or(v.Target, "-"))))
+		t.line(2, Clean(reasonText(v)))
+	}
+	return nil
+}
+
+// reasonText is the reason with what moves with other devices.
+func reasonText(v *preview.Verdict) string {
+	reason := or(v.Detail, v.Reason)
+	if v.Position > 0 {
+		reason += fmt.Sprintf(" (number %d)", v.Position)
+	}
+	return reason
+}
+
+// codeOrder lists the codes that were counted in the order of the planner's
+// checks; what it does not know comes last.
+func codeOrder(counts map[string]int) []string {
+	var list []string
+	known := map[string]bool{}
+	for _, c := range planner.Codes() {
+		known[string(c.Code)] = true
+		if counts[string(c.Code)] > 0 {
+			list = append(list, string(c.Code))
+		}
+	}
+	for _, code := range slices.Sorted(maps.Keys(counts)) {
+		if !known[code] {
+			list = append(list, code)
+		}
+	}
+	return list
+}
