@@ -11,7 +11,7 @@ const groupOperate = "operate"
 func operatorCommands(a *app) []*cobra.Command {
 	return []*cobra.Command{
 		holdCommand(a), unholdCommand(a), pauseCommand(a), resumeCommand(a), retryCommand(a),
-		setVersionCommand(a), rollbackCommand(a), releaseCommand(a),
+		setVersionCommand(a), rollbackCommand(a), releaseCommand(a), brakeCommand(a),
 	}
 }
 

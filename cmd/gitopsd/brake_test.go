@@ -1,0 +1,178 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gitopsd/gitopsd/internal/gitserver"
+	"github.com/gitopsd/gitopsd/repo"
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+func testBrake(t *testing.T, url string) *brake {
+	t.Helper()
+	b, err := openBrake(schema.ServeSpec{Repo: schema.RepoConfig{URL: url}}, repo.Author{Name: "Ada", Email: "ada@example.com"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.pause = time.Millisecond
+	t.Cleanup(func() {
+		if err := b.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return b
+}
+
+// TestBrakesAtOnce: whoever loses the race reads again, and nobody's brake is
+// lost.
+func TestBrakesAtOnce(t *testing.T) {
+	root := t.TempDir()
+	bare := gitserver.Bare(t, root, "fleet.git")
+	urls := map[string]string{"local": bare, "http": gitserver.New(t, root).URL + "/fleet.git"}
+	for name, url := range urls {
+		t.Run(name, func(t *testing.T) {
+			const many = 4
+			var all sync.WaitGroup
+			for i := range many {
+				b := testBrake(t, url)
+				all.Go(func() {
+					target := brakeTarget{policy: fmt.Sprintf("%s-%d", name, i)}
+					if _, changed, err := b.move(t.Context(), target, "x", time.Now()); err != nil || !changed {
+						t.Errorf("%s: changed %v, %v", target, changed, err)
+					}
+				})
+			}
+			all.Wait()
+			state, err := testBrake(t, url).read(t.Context(), false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range many {
+				if _, ok := state.reading.Brake.Policies[fmt.Sprintf("%s-%d", name, i)]; !ok {
+					t.Errorf("the brake of %d is lost:\n%s", i, state.text)
+				}
+			}
+		})
+	}
+}
+
+// TestABrakeThatAnotherAlwaysOvertakes ends, and says so.
+func TestABrakeThatAnotherAlwaysOvertakes(t *testing.T) {
+	root := t.TempDir()
+	bare := gitserver.Bare(t, root, "fleet.git")
+	server := gitserver.New(t, root)
+	b, other := testBrake(t, server.URL+"/fleet.git"), testBrake(t, bare)
+	overtaken := 0
+	server.Intercept(func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/git-receive-pack") {
+			overtaken++
+			if _, _, err := other.move(t.Context(), brakeTarget{all: true}, fmt.Sprint("reason ", overtaken), time.Now()); err != nil {
+				t.Error(err)
+			}
+		}
+		return false
+	})
+	_, changed, err := b.move(t.Context(), brakeTarget{policy: "gateways"}, "x", time.Now())
+	if err == nil || changed || !strings.Contains(err.Error(), "others were faster") {
+		t.Errorf("changed %v, %v", changed, err)
+	}
+	if overtaken != brakeTries {
+		t.Errorf("tried %d times, want %d", overtaken, brakeTries)
+	}
+}
+
+// TestABrakeWhoseAnswerIsLost is looked for, and not pushed twice.
+func TestABrakeWhoseAnswerIsLost(t *testing.T) {
+	root := t.TempDir()
+	bare := gitserver.Bare(t, root, "fleet.git")
+	server := gitserver.New(t, root)
+	pushes := 0
+	server.Intercept(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/git-receive-pack") {
+			return false
+		}
+		pushes++
+		if pushes > 1 {
+			return false
+		}
+		server.Intercept(nil)
+		server.ServeHTTP(discarding{http.Header{}}, r)
+		panic(http.ErrAbortHandler)
+	})
+	state, changed, err := testBrake(t, server.URL+"/fleet.git").move(t.Context(), brakeTarget{all: true}, "x", time.Now())
+	if err != nil || !changed {
+		t.Fatalf("changed %v, %v", changed, err)
+	}
+	if got := gitserver.Git(t, bare, "rev-parse", "gitopsd/brake"); got != state.commit {
+		t.Errorf("the branch is at %s, want %s", got, state.commit)
+	}
+	if got := gitserver.Git(t, bare, "rev-list", "--count", "gitopsd/brake"); got != "1" {
+		t.Errorf("%s commits, want 1", got)
+	}
+}
+
+// discarding is an answer that nobody gets.
+type discarding struct{ header http.Header }
+
+func (d discarding) Header() http.Header         { return d.header }
+func (d discarding) Write(p []byte) (int, error) { return len(p), nil }
+func (d discarding) WriteHeader(int)             {}
+
+// TestABrakeThatIsRefused says why, at once.
+func TestABrakeThatIsRefused(t *testing.T) {
+	root := t.TempDir()
+	gitserver.Bare(t, root, "fleet.git")
+	server := gitserver.New(t, root)
+	b := testBrake(t, server.URL+"/fleet.git")
+	server.Require("someone", "else")
+	_, changed, err := b.move(t.Context(), brakeTarget{all: true}, "x", time.Now())
+	var e *repo.Error
+	if changed || !errors.As(err, &e) || e.Kind() != "auth" {
+		t.Errorf("changed %v, %v", changed, err)
+	}
+}
+
+// TestSince: an entry is as old as it stands there without a break, whatever
+// its reason was meanwhile.
+func TestSince(t *testing.T) {
+	bare := gitserver.Bare(t, t.TempDir(), "fleet.git")
+	b := testBrake(t, bare)
+	begin := time.Date(2026, 11, 29, 10, 0, 0, 0, time.UTC)
+	for i, m := range []struct {
+		target brakeTarget
+		reason string
+	}{
+		{brakeTarget{policy: "a"}, "x"},       // 0
+		{brakeTarget{policy: "a"}, ""},        // 1
+		{brakeTarget{policy: "a"}, "x"},       // 2
+		{brakeTarget{device: "d"}, "y"},       // 3
+		{brakeTarget{policy: "a"}, "z"},       // 4
+		{brakeTarget{all: true}, "everybody"}, // 5
+	} {
+		if _, changed, err := b.move(t.Context(), m.target, m.reason, begin.Add(time.Duration(i)*time.Hour)); err != nil || !changed {
+			t.Fatalf("move %d: changed %v, %v", i, changed, err)
+		}
+	}
+	state, err := b.read(t.Context(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc := brakeStatusOf(state)
+	if err := b.since(t.Context(), state, doc.Entries); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range doc.Entries {
+		got = append(got, fmt.Sprintf("%s/%s %s %.0f %s", e.Scope, e.Name, e.Reason, e.Since.Sub(begin).Hours(), e.By))
+	}
+	want := "all/ everybody 5 Ada <ada@example.com>, policy/a z 2 Ada <ada@example.com>, device/d y 3 Ada <ada@example.com>"
+	if s := strings.Join(got, ", "); s != want {
+		t.Errorf("got %s\nwant %s", s, want)
+	}
+}
