@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gitopsd/gitopsd/examples"
+	"github.com/gitopsd/gitopsd/internal/sweep"
 	"github.com/gitopsd/gitopsd/planner"
 	"github.com/gitopsd/gitopsd/schema"
 )
@@ -131,15 +132,13 @@ func TestPlanned(t *testing.T) {
 	attempts := map[string][]planner.Attempt{}
 	for _, version := range versions {
 		fleet := at(t, version)
-		in := planner.Input{Now: now, OwnVersion: "v9.9.9"}
+		in := sweep.PlannerInput(sweep.Scene{Fleet: fleet, Now: now, OwnVersion: "v9.9.9"})
 		for _, p := range fleet.Policies {
 			if got := p.Spec.MaxInFlight; p.Metadata.Name == "gateways" && (got == nil || got.Value != 1) {
 				t.Errorf("maxInFlight is %v, the pages say 1", got)
 			}
-			in.Policies = append(in.Policies, planner.Policy{
-				Name: p.Metadata.Name, Enabled: p.Spec.Enabled, TargetVersion: p.Spec.TargetVersion, MaxInFlight: 1,
-			})
 		}
+		rest := false // of the gateways have begun to move
 		for step := 0; ; step++ {
 			if step > 2*len(fleet.Devices) {
 				t.Fatalf("%s does not reach its devices in %d steps", version, step)
@@ -148,6 +147,7 @@ func TestPlanned(t *testing.T) {
 			for _, m := range fleet.Devices {
 				d := planner.Device{
 					ID: m.ID, Policy: m.Policy, Rollout: m.Rollout, NoTarget: m.NoTarget, Pinned: m.Pinned,
+					Wave: m.Wave, Labels: m.Labels(),
 					Seen: true, Online: true, LastSeen: now, InstallID: m.ID, ProtocolVersion: 1,
 					Version: "v0.0.0", Attempts: attempts[m.ID],
 				}
@@ -167,6 +167,11 @@ func TestPlanned(t *testing.T) {
 			for _, v := range verdicts {
 				if v.Upgrade {
 					moved++
+					if v.Device.Wave == "" {
+						rest = rest || v.Device.Policy == "gateways" && !v.Device.Pinned
+					} else if rest {
+						t.Errorf("%s: the canary %s moves after others", version, v.Device.ID)
+					}
 					runs[v.Device.ID] = v.Target
 					n := int64(len(attempts[v.Device.ID]) + 1)
 					attempts[v.Device.ID] = append(attempts[v.Device.ID], planner.Attempt{
