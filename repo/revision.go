@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -214,6 +216,16 @@ func (r *Repo) step(ctx context.Context, id oid, steps string) (oid, string, err
 		}
 	}
 	return id, rest, nil
+}
+
+// IsShallow says whether the history of a local repository was cut off when it
+// was cloned.
+func (r *Repo) IsShallow() bool {
+	if r.local == nil {
+		return false
+	}
+	fi, err := os.Stat(filepath.Join(r.local.dir, "shallow"))
+	return err == nil && fi.Size() > 0
 }
 
 // MergeBase is the newest commit that two commits both come from, "" where

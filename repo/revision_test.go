@@ -127,6 +127,9 @@ func TestMergeBaseOfAShallowClone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, whole := history(t); whole.IsShallow() || !r.IsShallow() {
+		t.Errorf("cut off: the whole one %v, the other %v", whole.IsShallow(), r.IsShallow())
+	}
 	if got, err := r.MergeBase(ctx, main, side); err != nil || got != "" {
 		t.Errorf("got %q, %v", got, err)
 	}

@@ -302,6 +302,7 @@ func (l *localGit) parted(ctx context.Context, branch, head string) (preview.Pla
 	if branch != "" {
 		candidates = []string{"refs/remotes/origin/" + branch, "refs/heads/" + branch}
 	}
+	onIt := false
 	for _, ref := range candidates {
 		upstream, err := l.repo.Revision(ctx, ref)
 		if err != nil {
@@ -311,7 +312,10 @@ func (l *localGit) parted(ctx context.Context, branch, head string) (preview.Pla
 		if err != nil {
 			return preview.Place{}, "", err
 		}
-		if base == "" || base == head {
+		if base == "" {
+			continue
+		}
+		if onIt = base == head; onIt {
 			break
 		}
 		name := shortRef(ref)
@@ -319,6 +323,10 @@ func (l *localGit) parted(ctx context.Context, branch, head string) (preview.Pla
 			name = "where it left " + name
 		}
 		return preview.Place{Name: name, Commit: base}, "", nil
+	}
+	if !onIt && l.repo.IsShallow() {
+		// HEAD would be taken for the base of a change that it is a part of.
+		return preview.Place{}, "where the source branch and this one parted is not in this shallow clone (fetch-depth: 0 of a pipeline, git fetch --unshallow, or --base)", nil
 	}
 	commit, err := l.repo.Revision(ctx, before)
 	if err != nil && !own {
