@@ -2,6 +2,7 @@ package preview
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"strings"
 	"unicode/utf8"
 
@@ -72,6 +73,15 @@ func contentChange(file string, from, to source, m mask, lines int) *Content {
 		c.Lines = append(c.Lines, clip(l[:1]+m.text(clip(l[1:], longestMasked)), longestLine))
 	}
 	c.More = len(all) - len(shown)
+	for _, l := range all[len(shown):] {
+		if isChange(l) {
+			c.rest = append(c.rest, l...)
+		}
+	}
+	if len(c.rest) > 0 {
+		sum := sha256.Sum256(c.rest)
+		c.rest = sum[:]
+	}
 	return c
 }
 
@@ -109,9 +119,13 @@ func (c *Content) changedLines() string {
 	var b strings.Builder
 	b.WriteString(c.Hidden)
 	for _, l := range c.Lines {
-		if l != "" && (l[0] == '+' || l[0] == '-') {
+		if isChange(l) {
 			b.WriteString("\n" + l)
 		}
 	}
+	b.Write(c.rest)
 	return b.String()
 }
+
+// isChange says whether a line of a difference is one that comes or goes.
+func isChange(l string) bool { return l != "" && (l[0] == '+' || l[0] == '-') }

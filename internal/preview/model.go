@@ -90,6 +90,8 @@ type Content struct {
 	More       int    `json:"more,omitempty"`
 	FromOrigin string `json:"fromOrigin,omitempty"`
 	ToOrigin   string `json:"toOrigin,omitempty"`
+
+	rest []byte // identifies the lines that are not shown
 }
 
 // Line is one line of a unified difference, its first character included.

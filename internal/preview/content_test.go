@@ -1,0 +1,55 @@
+package preview
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+// What differs only beyond the lines that are shown is not the same change.
+func TestChangesDifferBeyondWhatIsShown(t *testing.T) {
+	from := source{size: 1, read: true}
+	long := func(last string) *Content {
+		data := []byte(strings.Repeat("line\n", 50) + last)
+		return contentChange("/etc/x", from, source{size: int64(len(data)), data: data, read: true}, mask{}, shownLines)
+	}
+	a, b, c := long("one\n"), long("two\n"), long("one\n")
+	if a.key() == b.key() || a.key() != c.key() {
+		t.Errorf("keys: %q %q %q", a.key(), b.key(), c.key())
+	}
+	if len(a.Lines) != shownLines || a.More == 0 {
+		t.Errorf("%d lines shown, %d more", len(a.Lines), a.More)
+	}
+}
+
+func TestContentThatIsNotShown(t *testing.T) {
+	text := func(s string) source { return source{size: int64(len(s)), data: []byte(s), read: true} }
+	large := text(strings.Repeat("x", largestText+1))
+	unread := source{size: largestRead + 1}
+	for name, c := range map[string]struct {
+		from, to source
+		file     string
+		hidden   string
+		binary   bool
+	}{
+		"a NUL":          {text("a"), text("a\x00b"), "/x", "", true},
+		"no UTF-8":       {text("a"), text("\xff\xfe"), "/x", "", true},
+		"large":          {text("a"), large, "/x", "it is large", false},
+		"not even read":  {text("a"), unread, "/x", "it is large", false},
+		"many lines":     {text(""), text(strings.Repeat("\n", mostLines+1)), "/x", "it is large", false},
+		"cannot be read": {text("a"), source{size: 3, err: errors.New("gone")}, "/x", "it could not be read", false},
+		"a key":          {text("a"), text("-----BEGIN RSA PRIVATE KEY-----\nx\n"), "/x", "it holds a key", false},
+		"a secret file":  {text("a"), text("b"), "/etc/token", "its name is that of a secret", false},
+	} {
+		got := contentChange(c.file, c.from, c.to, mask{}, 5)
+		if got.Hidden != c.hidden || got.Binary != c.binary || len(got.Lines) > 0 {
+			t.Errorf("%s: hidden %q, binary %v, lines %q", name, got.Hidden, got.Binary, got.Lines)
+		}
+	}
+	if got := contentChange("/x", text("a\r\nb\r\n"), text("a\r\nc"), mask{}, 9); strings.Join(got.Lines, "|") != "@@ -1,2 +1,2 @@| a|-b|+c|\\ No newline at end of file" {
+		t.Errorf("line ends: %q", got.Lines)
+	}
+	if got := contentChange("/x", text(""), text(strings.Repeat("y", 5000)+"\n"), mask{}, 9); len([]rune(got.Lines[1])) != longestLine {
+		t.Errorf("a long line has %d characters", len([]rune(got.Lines[1])))
+	}
+}
