@@ -56,7 +56,7 @@ that file.`,
 		GroupID:               groupOperate,
 		DisableFlagsInUseLine: true,
 		Args:                  args(1, 2, "DEVICE [DIR]"),
-		ValidArgsFunction:     completeDevice(a),
+		ValidArgsFunction:     completeHeld(a),
 		Example: `  gitopsd unhold gw-berlin-01
   gitopsd unhold gw-berlin-01 ~/fleet --dry-run`,
 	}

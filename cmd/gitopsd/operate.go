@@ -46,6 +46,24 @@ func completePolicyOrAll(a *app, all *bool) cobra.CompletionFunc {
 	}
 }
 
+// completeHeld offers the devices that are held in their files, and then a
+// folder.
+func completeHeld(a *app) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		t := a.tree()
+		if len(args) > 0 || t == nil {
+			return completeFolder(1)(cmd, args, word)
+		}
+		var ids []cobra.Completion
+		for _, m := range t.fleet.Devices {
+			if m.Device != nil && m.Device.Spec.Hold != nil {
+				ids = append(ids, m.ID)
+			}
+		}
+		return ids, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
 // completePolicyOrDevice offers both.
 func completePolicyOrDevice(a *app) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {

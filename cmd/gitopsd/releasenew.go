@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -58,7 +59,7 @@ overwritten, and symlinks are not followed.`,
 
 // newRelease copies a release.
 func (t *workTree) newRelease(line, version, from string) (edited, error) {
-	if _, files := t.releasesOf(line); len(files) == 0 {
+	if !slices.Contains(t.lines(), line) {
 		err := fmt.Errorf("there is no release line %q", line)
 		if near := nearest(line, t.lines()); near != "" {
 			return edited{}, withHint(err, "did you mean %s?", near)

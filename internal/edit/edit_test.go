@@ -71,6 +71,7 @@ func TestSet(t *testing.T) {
 		{"the document is between braces", `{"kind": "Device", "metadata": {"name": "a"}}`, hold, "disk", `{"kind": "Device", "metadata": {"name": "a"}, spec: {hold: {reason: disk}}}`},
 		{"the same value", head + "spec:\n  pin:   'v1'\n", "spec.pin", "v1", head + "spec:\n  pin:   'v1'\n"},
 		{"other line breaks of old YAML", head + "# a\u2028# b\nspec:\n  pin: v1\n", "spec.pin", "v2", head + "# a\u2028# b\nspec:\n  pin: v2\n"},
+		{"behind a line that only old YAML ends", head + "spec:\n  pin: v1 # a\u2028  release: none\n", "spec.pin2", "v2", head + "spec:\n  pin: v1 # a\u2028  release: none\n  pin2: v2\n"},
 		{"wide letters", head + "spec: {vars: {ä: 'ö'}, pin: v1}\n", "spec.pin", "v2", head + "spec: {vars: {ä: 'ö'}, pin: v2}\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -180,6 +181,10 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("got %q, %v, want a refusal", got, err)
 			}
 		})
+	}
+	odd := head + "spec:\n  hold: {reason: a} # a\u2028  release: none\n"
+	if got, err := deviceForm(t).Set([]byte(odd), path("spec.pin"), "v2"); err == nil {
+		t.Errorf("something was added behind a comment for some, and below it for others: %q", got)
 	}
 	if got, err := deviceForm(t).Set([]byte(head), path("spec.pin"), "\xff"); err == nil {
 		t.Errorf("a text that is not UTF-8 was written: %q", got)

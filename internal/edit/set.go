@@ -98,7 +98,7 @@ func (t *text) appendTo(n *yaml.Node, item any) (change, error) {
 	if strings.Trim(indent, " ") != "" {
 		return change{}, refuse(n, "the list does not begin its line")
 	}
-	return t.below(t.lastLine(end, n.Column), []string{indent + "- " + write(item, last.Style, false)}), nil
+	return t.below(t.lastLine(end, n.Column), []string{indent + "- " + write(item, last.Style, false)})
 }
 
 // set finds the place of a change that is to be made.
@@ -177,14 +177,14 @@ func (f Form) insert(t *text, n *yaml.Node, path []string, depth int, want any) 
 		if err != nil {
 			return change{}, err
 		}
-		return t.below(t.lastLine(end, first.Column), lines), nil
+		return t.below(t.lastLine(end, first.Column), lines)
 	}
 	_, holder := t.around(path[:depth])
 	end, err := t.colon(holder)
 	if err != nil {
 		return change{}, err
 	}
-	return t.below(t.lastLine(end, first.Column), lines), nil
+	return t.below(t.lastLine(end, first.Column), lines)
 }
 
 // before is the entry of a mapping that a new key comes after: the nearest one
@@ -216,18 +216,25 @@ func (t *text) insertFlow(n *yaml.Node, before int, entry string) (change, error
 }
 
 // below adds lines below a line, with line ends as they are around it.
-func (t *text) below(line int, lines []string) change {
+func (t *text) below(line int, lines []string) (change, error) {
 	_, end, next := t.line(line)
+	br := string(t.data[end:next])
+	if br == "" { // it is the last one
+		br = "\n"
+		if line > 0 {
+			_, from, to := t.line(line - 1)
+			br = string(t.data[from:to])
+		}
+	}
+	if br != "\n" && br != "\r\n" && br != "\r" {
+		// Whoever reads newer YAML would take what is added for a part of the
+		// comment that stands there.
+		return change{}, &RefusedError{Line: line + 1, Why: "this line ends with a sign that not every reader takes for a line end"}
+	}
 	if end < next {
-		br := string(t.data[end:next])
-		return change{next, next, strings.Join(lines, br) + br}
+		return change{next, next, strings.Join(lines, br) + br}, nil
 	}
-	br := "\n"
-	if line > 0 {
-		_, end, next := t.line(line - 1)
-		br = string(t.data[end:next])
-	}
-	return change{end, end, br + strings.Join(lines, br)}
+	return change{end, end, br + strings.Join(lines, br)}, nil
 }
 
 // around gives the mapping and the key that hold what is at a path; both are
