@@ -10,14 +10,13 @@ import (
 // drawRollout draws what goes beyond slots: pilots, waves, budgets, windows,
 // freezes and pace.
 func drawRollout(t *rapid.T, p *Policy) {
-	one := func(of int, name string) bool { return rapid.IntRange(1, of).Draw(t, name) == 1 }
 	soak := func() time.Duration {
 		return rapid.SampledFrom([]time.Duration{0, 0, 10 * time.Minute, 2 * time.Hour}).Draw(t, "soak")
 	}
-	if one(4, "has pilot") {
+	if one(t, 3, "has pilot") {
 		p.Pilot = Pilot{Count: rapid.IntRange(1, 3).Draw(t, "pilot"), Soak: soak()}
 	}
-	if one(3, "has waves") {
+	if one(t, 2, "has waves") {
 		for _, name := range []string{"canary", "main"}[:rapid.IntRange(1, 2).Draw(t, "waves")] {
 			p.Waves = append(p.Waves, Wave{
 				Name: name, Soak: soak(), Optional: rapid.Bool().Draw(t, "optional"),
@@ -26,44 +25,43 @@ func drawRollout(t *rapid.T, p *Policy) {
 			})
 		}
 	}
-	if one(3, "has budgets") {
+	if one(t, 2, "has budgets") {
 		p.Budgets = drawBudgets(t)
 	}
-	if one(4, "has windows") {
+	if one(t, 4, "has windows") {
 		p.Windows = drawWindows(t)
 	}
-	if one(6, "has freezes") {
+	if one(t, 6, "has freezes") {
 		p.Freezes = drawFreezes(t)
 	}
-	if one(4, "has pace") {
+	if one(t, 4, "has pace") {
 		p.MinInterval = rapid.SampledFrom([]time.Duration{time.Minute, 10 * time.Minute, 3 * time.Hour}).Draw(t, "minInterval")
 	}
-	if one(4, "has grace") {
+	if one(t, 4, "has grace") {
 		p.OfflineGrace = rapid.SampledFrom([]time.Duration{time.Minute, 12 * time.Hour}).Draw(t, "offlineGrace")
 	}
 }
 
 func drawFleetWide(t *rapid.T) Fleet {
 	var f Fleet
-	one := func(of int, name string) bool { return rapid.IntRange(1, of).Draw(t, name) == 1 }
-	if !one(2, "has fleet") {
+	if !one(t, 2, "has fleet") {
 		return f
 	}
-	if one(12, "fleet paused") {
+	if one(t, 12, "fleet paused") {
 		f.Paused = "incident"
 	}
-	if one(2, "fleet slots") {
+	if one(t, 2, "fleet slots") {
 		f.MaxInFlight = rapid.IntRange(1, 4).Draw(t, "fleet maxInFlight")
-	} else if one(3, "fleet percent") {
+	} else if one(t, 3, "fleet percent") {
 		f.MaxInFlightPercent = rapid.IntRange(1, 100).Draw(t, "fleet maxInFlightPercent")
 	}
-	if one(2, "fleet budgets") {
+	if one(t, 2, "fleet budgets") {
 		f.Budgets = drawBudgets(t)
 	}
-	if one(10, "fleet freezes") {
+	if one(t, 10, "fleet freezes") {
 		f.Freezes = drawFreezes(t)
 	}
-	if one(20, "bad fleet") {
+	if one(t, 20, "bad fleet") {
 		f.MaxInFlight = -1
 	}
 	return f

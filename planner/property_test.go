@@ -3,6 +3,7 @@ package planner
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -14,7 +15,7 @@ import (
 
 // rounds is how many times rapid's 100 fleets each property is tried with: all
 // together that makes more than ten thousand.
-const rounds = 7
+const rounds = 10
 
 // property is what holds of every plan.
 type property func(t *rapid.T, in Input, r Result)
@@ -112,6 +113,13 @@ func checkShape(t *rapid.T, in Input, r Result) {
 		}
 		line("reason", v.Reason)
 		line("detail", v.Detail)
+		line("field", v.Field)
+		if (v.Field == "") != (v.FieldIn == "") {
+			t.Fatalf("%s: field %q in %q", v.Device.ID, v.Field, v.FieldIn)
+		}
+		for _, passed := range r.Passed(v) {
+			line("passed", passed.Text)
+		}
 		total[v.Code]++
 	}
 	for _, d := range r.Decisions {
@@ -144,7 +152,7 @@ func deterministic(t *rapid.T, in Input, r Result) {
 	slices.SortFunc(other.Verdicts, func(a, b Verdict) int { return cmp.Compare(a.Device.ID, b.Device.ID) })
 	sorted := slices.Clone(r.Verdicts)
 	slices.SortFunc(sorted, func(a, b Verdict) int { return cmp.Compare(a.Device.ID, b.Device.ID) })
-	if encode(t, other.Verdicts) != encode(t, sorted) || encode(t, other.Policies) != encode(t, r.Policies) {
+	if encode(t, other.Verdicts) != encode(t, sorted) || encode(t, other.Policies) != encode(t, r.Policies) || encode(t, other.Fleet) != encode(t, r.Fleet) {
 		t.Fatalf("the order of the devices matters:\n%s\n%s", encode(t, sorted), encode(t, other.Verdicts))
 	}
 	byDevice := func(a, b Decision) int {
@@ -257,17 +265,21 @@ func otherAttemptsDoNotCount(t *rapid.T, in Input, r Result) {
 		d := &more.Devices[i]
 		old := Attempt{
 			Number: -1, Policy: d.Policy, Line: "another", Target: Target{Version: "v9.0.0", Digest: "x" + d.ID}, Rollout: "another",
-			AssignedAt: in.Now.Add(-time.Hour), EndedAt: in.Now.Add(-time.Minute),
-			Outcome: rapid.SampledFrom([]Outcome{Failed, Refused, Exhausted, Deferred, Lost}).Draw(t, "old outcome"),
+			AssignedAt: in.Now.Add(-1000 * time.Hour), EndedAt: in.Now.Add(-time.Minute),
+			Outcome: rapid.SampledFrom([]Outcome{Failed, Refused, Exhausted, Deferred, Lost, OK}).Draw(t, "old outcome"),
 		}
-		d.Attempts = append([]Attempt{old}, d.Attempts...)
+		elsewhere := old // at this very target, but in another rollout, and long ago
+		elsewhere.Number, elsewhere.Target = -2, d.Target
+		elsewhere.Outcome, elsewhere.EndedAt = Unreached, in.Now.Add(-999*time.Hour)
+		d.Attempts = append([]Attempt{elsewhere, old}, d.Attempts...)
 	}
-	was, is := codes(r), codes(Plan(more))
-	for id := range was {
-		for _, c := range []Code{CodeFailed, CodeRefused, CodeBackoff, Halted, Current} {
-			if (was[id] == c) != (is[id] == c) {
-				t.Fatalf("%s was %s and is %s", id, was[id], is[id])
-			}
+	other := Plan(more)
+	if was, is := codes(r), codes(other); !maps.Equal(was, is) {
+		t.Fatalf("was %v and is %v", was, is)
+	}
+	for i, s := range r.Policies {
+		if o := other.Policies[i]; encode(t, s.Waves) != encode(t, o.Waves) || encode(t, s.Pilot) != encode(t, o.Pilot) {
+			t.Fatalf("was %s and is %s", encode(t, s), encode(t, o))
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -12,21 +13,9 @@ func TestProperty12_OnlyDifferencesOfTimeCount(t *testing.T) { check(t, onlyDiff
 
 func onlyDifferencesCount(t *rapid.T, in Input, _ Result) {
 	by := time.Duration(rapid.Int64Range(-int64(5e16), int64(5e16)).Draw(t, "shift"))
-	if was, is := codes(Plan(shift(in, 0))), codes(Plan(shift(in, by))); !mapsEqual(was, is) {
+	if was, is := codes(Plan(shift(in, 0))), codes(Plan(shift(in, by))); !maps.Equal(was, is) {
 		t.Fatalf("%v later: %v, then %v", by, was, is)
 	}
-}
-
-func mapsEqual(a, b map[string]Code) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for k, v := range a {
-		if b[k] != v {
-			return false
-		}
-	}
-	return true
 }
 
 func shift(in Input, by time.Duration) Input {

@@ -267,7 +267,11 @@ func (o rolloutOf) leftOut(d Device) bool {
 	if grace == 0 {
 		grace = DefaultOfflineGrace
 	}
-	long := offline && !o.in.NoTimeouts && o.in.Now.Sub(d.LastSeen) > o.policy.OfflineAfter+grace
+	since := d.LastSeen.Add(o.policy.OfflineAfter)
+	if !d.OfflineSince.IsZero() {
+		since = d.OfflineSince
+	}
+	long := offline && !o.in.NoTimeouts && o.in.Now.Sub(since) > grace
 	have, want := parseVersion(d.Version), parseVersion(d.Target.Version)
 	unknown := have == nil && d.NoTarget == ""
 	newer := have != nil && d.NoTarget == "" && have.GreaterThan(want) && !slices.Contains(o.policy.RollbackFrom, d.Version)

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,9 @@ func TestAnyInput(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := Input{
 			Now: anyTime(t), OwnVersion: anyWord(t), Watching: anyTime(t), Stopped: anyWord(t), NoTimeouts: rapid.Bool().Draw(t, "b"),
+			Fleet: Fleet{
+				Paused: anyWord(t), MaxInFlight: anySmall(t), MaxInFlightPercent: anySmall(t), Budgets: anyBudgets(t), Freezes: anyFreezes(t),
+			},
 			Policies: rapid.SliceOfN(rapid.Custom(anyPolicy), 0, 4).Draw(t, "policies"),
 			Devices:  rapid.SliceOfN(rapid.Custom(anyDevice), 0, 8).Draw(t, "devices"),
 		}
@@ -63,7 +67,43 @@ func anyLimit(t *rapid.T) Limit {
 	}
 }
 
+// anyPolicy is nearly always invalid, unless it is tamed.
 func anyPolicy(t *rapid.T) Policy {
+	p := wildPolicy(t)
+	if rapid.IntRange(0, 3).Draw(t, "wild") > 0 {
+		if tame(&p); p.problem().text != "" {
+			t.Fatalf("still invalid: %s", p.problem().text)
+		}
+	}
+	return p
+}
+
+// tame leaves what is extreme, but not what is refused.
+func tame(p *Policy) {
+	for _, d := range []*time.Duration{
+		&p.PickupTimeout, &p.UpdateTimeout, &p.Settle, &p.Backoff.Base, &p.Backoff.Cap, &p.OfflineAfter, &p.AbsentAfter, &p.OfflineGrace,
+		&p.MinInterval, &p.Pilot.Soak,
+	} {
+		*d = d.Abs()
+	}
+	for _, n := range []*int{&p.MaxInFlight, &p.MaxAttempts, &p.MinProtocol, &p.Pilot.Count} {
+		*n = max(*n, 0)
+	}
+	p.Backoff.Factor, p.MaxInFlightPercent = 0, 0
+	p.MinAvailable, p.FailureLimit, p.RefusalLimit = Limit{Set: true}, Limit{Percent: 100}, Limit{}
+	for i := range p.Waves {
+		w := &p.Waves[i]
+		w.Name, w.SuccessThreshold, w.MinSuccess, w.Soak = string(rune('a'+i))+w.Name, min(max(w.SuccessThreshold, 0), 100), max(w.MinSuccess, 0), w.Soak.Abs()
+	}
+	for i := range p.Windows {
+		w := &p.Windows[i]
+		w.Days[0], w.Start, w.Duration = (w.Days[0]+7)%7, w.Start.Abs()%day, min(max(w.Duration.Abs(), MinWindow), MaxWindow)
+	}
+	p.Budgets = slices.DeleteFunc(p.Budgets, func(b Budget) bool { return wrongBudgets([]Budget{b}).text != "" })
+	p.Freezes = slices.DeleteFunc(p.Freezes, func(f Freeze) bool { return !f.From.Before(f.To) })
+}
+
+func wildPolicy(t *rapid.T) Policy {
 	return Policy{
 		Name: anyWord(t), Enabled: rapid.Bool().Draw(t, "b"), TargetVersion: anyWord(t), Paused: anyWord(t), Line: anyWord(t), Release: anyWord(t),
 		MaxInFlight:        rapid.SampledFrom([]int{0, 1, 2, -1, 1 << 62}).Draw(t, "maxInFlight"),
@@ -74,7 +114,42 @@ func anyPolicy(t *rapid.T) Policy {
 		MaxAttempts:  rapid.Int().Draw(t, "maxAttempts"),
 		Backoff:      Backoff{Base: anyDuration(t), Factor: rapid.Float64().Draw(t, "factor"), Cap: anyDuration(t)},
 		ForgetBefore: anyTime(t), OfflineAfter: anyDuration(t), AbsentAfter: anyDuration(t),
-		MinProtocol: rapid.Int().Draw(t, "minProtocol"),
+		MinProtocol: rapid.Int().Draw(t, "minProtocol"), OfflineGrace: anyDuration(t), MinInterval: anyDuration(t),
+		Pilot:   Pilot{Count: anySmall(t), Soak: anyDuration(t)},
+		Waves:   rapid.SliceOfN(rapid.Custom(anyWave), 0, 3).Draw(t, "waves"),
+		Budgets: anyBudgets(t), Freezes: anyFreezes(t),
+		Windows: rapid.SliceOfN(rapid.Custom(anyWindow), 0, 3).Draw(t, "windows"),
+	}
+}
+
+func anySmall(t *rapid.T) int {
+	return rapid.SampledFrom([]int{0, 0, 1, 2, 50, 101, -1, 1 << 62}).Draw(t, "small")
+}
+
+func anyWave(t *rapid.T) Wave {
+	return Wave{
+		Name: anyWord(t), SuccessThreshold: anySmall(t), MinSuccess: anySmall(t), Soak: anyDuration(t),
+		Optional: rapid.Bool().Draw(t, "optional"),
+	}
+}
+
+func anyBudgets(t *rapid.T) []Budget {
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Budget {
+		return Budget{GroupBy: rapid.SliceOfN(rapid.Custom(anyWord), 0, 2).Draw(t, "by"), MaxUnavailable: anyLimit(t)}
+	}), 0, 2).Draw(t, "budgets")
+}
+
+func anyFreezes(t *rapid.T) []Freeze {
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Freeze {
+		return Freeze{From: anyTime(t), To: anyTime(t), Note: anyWord(t)}
+	}), 0, 2).Draw(t, "freezes")
+}
+
+func anyWindow(t *rapid.T) Window {
+	odd := []*time.Location{time.FixedZone("far", 1<<30), time.FixedZone("\n", -1<<30), time.FixedZone("", 61)}
+	return Window{
+		Days: []time.Weekday{time.Weekday(rapid.IntRange(-1, 7).Draw(t, "day"))}, Start: anyDuration(t), Duration: anyDuration(t),
+		Zone: rapid.SampledFrom(append(odd, zones()...)).Draw(t, "zone"),
 	}
 }
 
@@ -85,6 +160,7 @@ func anyDevice(t *rapid.T) Device {
 		Online: b(), Busy: b(), AdminHeld: b(), Upgrading: b(), Policy: anyWord(t), Target: Target{anyWord(t), anyWord(t)},
 		Rollout: anyWord(t), NoTarget: anyWord(t), Pinned: b(), Duplicate: b(), ForgetBefore: anyTime(t), Removed: b(),
 		Missing: rapid.SliceOfN(rapid.Custom(anyWord), 0, 7).Draw(t, "missing"), Seen: b(), InstallID: anyWord(t), Digest: anyWord(t),
+		Wave: anyWord(t), Labels: rapid.MapOfN(rapid.Custom(anyWord), rapid.Custom(anyWord), 0, 2).Draw(t, "labels"), Since: anyTime(t),
 		LastSeen: anyTime(t), OfflineSince: anyTime(t), Heartbeat: anyDuration(t), BusyReason: anyWord(t), HeldReason: anyWord(t),
 		Said: Said{
 			Fresh: b(), Sequence: rapid.Int64().Draw(t, "seq"), Attempt: rapid.Int64Range(-1, 4).Draw(t, "attempt"), Phase: anyWord(t),

@@ -18,6 +18,7 @@ type world struct {
 	t        *rapid.T
 	now      time.Time
 	policy   Policy
+	fleet    Fleet
 	content  int // of the present release; another one is another digest
 	bad      map[string]bool
 	devices  []*simDevice
@@ -91,6 +92,7 @@ func newWorld(t *rapid.T, devices, daemons int) *world {
 		OfflineAfter: 15 * time.Minute,
 		RollbackFrom: []string{"v1.5.0", "v1.6.0"},
 	}
+	w.drawRollout()
 	for i := range devices {
 		d := &simDevice{id: fmt.Sprintf("d%d", i), pc: "idle", acted: map[int64]bool{}, install: 1, runs: Target{Version: "v1.4.0", Digest: "old"}}
 		w.devices = append(w.devices, d)
@@ -101,6 +103,35 @@ func newWorld(t *rapid.T, devices, daemons int) *world {
 		w.daemons = append(w.daemons, &simDaemon{})
 	}
 	return w
+}
+
+// drawRollout draws what holds the policy back beyond slots; all of it ends.
+func (w *world) drawRollout() {
+	t := w.t
+	soak := func() time.Duration {
+		return rapid.SampledFrom([]time.Duration{0, 10 * time.Minute}).Draw(t, "soak")
+	}
+	if one(t, 2, "has waves") {
+		w.policy.Waves = []Wave{{Name: "canary", Soak: soak()}}
+	}
+	if one(t, 3, "has pilot") {
+		w.policy.Pilot = Pilot{Count: rapid.IntRange(1, 2).Draw(t, "pilot"), Soak: soak()}
+	}
+	if one(t, 3, "has pace") {
+		w.policy.MinInterval = 2 * time.Minute
+	}
+	if one(t, 3, "has fleet") {
+		w.fleet.MaxInFlight = rapid.IntRange(0, 2).Draw(t, "fleet maxInFlight")
+		w.fleet.Budgets = []Budget{{GroupBy: []string{"site"}}}
+	}
+}
+
+// wave is the first device's, which there always is.
+func (w *world) wave(i int) string {
+	if i == 0 {
+		return "canary"
+	}
+	return ""
 }
 
 func (w *world) note(format string, args ...any) {
@@ -173,13 +204,14 @@ func cloneStatus(s []branchRecord) []branchRecord {
 }
 
 func (w *world) input(m *simDaemon) Input {
-	in := Input{Now: w.now, OwnVersion: "v1.5.0", Policies: []Policy{w.policy}}
+	in := Input{Now: w.now, OwnVersion: "v1.5.0", Fleet: w.fleet, Policies: []Policy{w.policy}}
 	for i, d := range w.devices {
 		st, rep := m.status[i], m.reports[i]
 		dev := Device{
 			ID: d.id, Policy: "p", Target: w.target(d.id), Rollout: w.release(), Seen: true, Online: true, ProtocolVersion: 1,
 			Version: rep.target.Version, Digest: rep.target.Digest, Busy: rep.busy, LastSeen: rep.at,
 			InstallID: fmt.Sprint(rep.install), Said: rep.said, Attempts: st.attempts,
+			Wave: w.wave(i), Labels: map[string]string{"site": fmt.Sprint(i % 2)},
 		}
 		dev.Said.Fresh = rep.seq > st.seq || rep.install != st.install
 		for j := range dev.Attempts {
@@ -333,7 +365,7 @@ func (w *world) heartbeat() {
 func (w *world) disturb() {
 	i := rapid.IntRange(0, len(w.devices)-1).Draw(w.t, "whom")
 	d := w.devices[i]
-	switch what := rapid.SampledFrom([]string{"busy", "busy", "silent", "silent", "restart", "reinstall", "reinstall", "content", "version", "pause", "crash", "refuse", "refuse"}).Draw(w.t, "what"); what {
+	switch what := rapid.SampledFrom([]string{"busy", "busy", "silent", "silent", "restart", "reinstall", "reinstall", "content", "version", "pause", "pause", "crash", "refuse", "refuse"}).Draw(w.t, "what"); what {
 	case "busy":
 		d.busy = !d.busy
 		w.note("%s busy %v", d.id, d.busy)
@@ -363,8 +395,12 @@ func (w *world) disturb() {
 		w.policy.TargetVersion = map[string]string{"v1.5.0": "v1.6.0", "v1.6.0": "v1.5.0"}[w.policy.TargetVersion]
 		w.note("target %s", w.policy.TargetVersion)
 	case "pause":
-		w.policy.Paused = map[string]string{"": "incident", "incident": ""}[w.policy.Paused]
-		w.note("paused %q", w.policy.Paused)
+		paused := &w.policy.Paused
+		if one(w.t, 2, "of the fleet") {
+			paused = &w.fleet.Paused
+		}
+		*paused = map[string]string{"": "incident", "incident": ""}[*paused]
+		w.note("paused %q, the fleet %q", w.policy.Paused, w.fleet.Paused)
 	case "refuse":
 		w.refusing = !w.refusing
 		w.note("delivery refs are refused: %v", w.refusing)
@@ -412,7 +448,7 @@ func (w *world) verify() {
 
 // settle lets everybody be well again and waits until nothing moves.
 func (w *world) settle() {
-	w.policy.Paused, w.refusing = "", false
+	w.policy.Paused, w.fleet.Paused, w.refusing = "", "", false
 	w.note("all is well from here")
 	for _, d := range w.devices {
 		d.busy, d.silent = false, false
@@ -451,7 +487,7 @@ func (w *world) settle() {
 		w.fail("still undecided: %+v", r.Decisions)
 	}
 	for i, v := range r.Verdicts {
-		if w.bad[w.release()] && (v.Code == CodeFailed || v.Code == Halted) {
+		if w.bad[w.release()] && slices.Contains([]Code{CodeFailed, Halted, CodeWave, CodePilot}, v.Code) {
 			continue
 		}
 		if v.Code != Current {
