@@ -100,12 +100,19 @@ func (t *workTree) rollback(ctx context.Context, name, to string) (edited, error
 func (t *workTree) earlier(p *schema.Policy, before []string) (string, error) {
 	from := p.Spec.TargetVersion
 	versions, files := t.releasesOf(lineOf(p))
-	for _, v := range before {
+	lower := olderReleases(versions, from)
+	earlier := slices.DeleteFunc(slices.Clone(before), func(v string) bool { return v == from })
+	if len(earlier) > 0 && older(from, earlier[0]) {
+		// Somebody has set the target back, and named no version to come down
+		// from: that may be what is wanted now, or one step more.
+		err := fmt.Errorf("the target of %s has been set back from %s to %s, and whether to stay there is not clear", p.Metadata.Name, earlier[0], from)
+		return "", withHint(err, "--to %s takes its devices back as well; older releases are %s", from, or(some(lower), "none"))
+	}
+	for _, v := range earlier {
 		if older(v, from) && files[v] != "" {
 			return v, nil
 		}
 	}
-	lower := olderReleases(versions, from)
 	for _, v := range lower {
 		if parseVersion(v).Prerelease() == "" {
 			return v, nil

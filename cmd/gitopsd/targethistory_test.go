@@ -60,4 +60,15 @@ func TestRollbackFollowsTheHistory(t *testing.T) {
 	if code, stdout, stderr := gitopsd(t, "rollback", "gateways", dir); code != 0 || !strings.Contains(stdout, "\n+  targetVersion: v1.1.0\n") {
 		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
 	}
+	if code, _, stderr := gitopsd(t, "set-version", "gateways", "v1.0.0", dir); code != 0 {
+		t.Fatal(stderr)
+	}
+	text = strings.Replace(readFile(t, dir, "policies/gateways.yaml"), "  rollbackFrom: [v1.2.0]\n", "", 1)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, _, stderr := gitopsd(t, "rollback", "gateways", dir)
+	if want := "hint: say it with --to; the releases of gateways are v1.2.0, v1.1.0, v1.0.0\n"; code != 1 || !strings.HasSuffix(stderr, want) {
+		t.Errorf("exit code %d, %s\nwant %s", code, stderr, want)
+	}
 }
