@@ -19,7 +19,8 @@ type presentStatus struct {
 	status  *sweep.Status
 	reports map[string]*schema.Report
 	devices map[string]preview.Present // nil = no status was read
-	reader  *reader                    // nil = there is no repository
+	brake   sweep.Restrictions
+	reader  *reader // nil = there is no repository
 }
 
 func (p *presentStatus) close() error {
@@ -31,7 +32,26 @@ func (p *presentStatus) close() error {
 
 // plan says what a sweep of this fleet would decide.
 func (p *presentStatus) plan(fleet *schema.Fleet, now time.Time, own string) planner.Result {
-	return sweep.PlanNow(fleet, p.status, p.reports, now, own)
+	heard := func(id string) sweep.Heard { return sweep.Heard{Report: p.reports[id], Present: p.reports[id] != nil} }
+	return planner.Plan(sweep.PlannerInput(sweep.Scene{
+		Fleet: fleet, Status: p.status, Heard: heard, Now: now, OwnVersion: own, Restrict: p.brake,
+	}))
+}
+
+// brakeRestricts is what the brake holds back, as a sweep obeys it.
+func brakeRestricts(on *schema.Brake) sweep.Restrictions {
+	const by = "by the brake: "
+	r := sweep.Restrictions{Paused: map[string]string{}, Hold: map[string]string{}}
+	if on.All != nil {
+		r.All = by + on.All.Reason
+	}
+	for name, why := range on.Policies {
+		r.Paused[name] = by + why.Reason
+	}
+	for id, why := range on.Devices {
+		r.Hold[id] = by + why.Reason
+	}
+	return r
 }
 
 // openPresent reads the status branch and the reports, where a repository is
@@ -57,6 +77,11 @@ func openPresent(ctx context.Context, spec schema.ServeSpec) (p *presentStatus, 
 	if p.reports, err = r.readReports(ctx, r.reportRefs()); err != nil {
 		return nil, err
 	}
+	state, err := (&brake{repo: r.fleet}).read(ctx, false)
+	if err != nil {
+		return nil, repoHint(err, spec.Repo.URL)
+	}
+	p.brake = brakeRestricts(&state.reading.Brake)
 	payloads := &assignedPayloads{ctx: ctx, reader: r, commit: p.status.Commit}
 	p.devices = make(map[string]preview.Present, len(p.status.Devices))
 	for id, rec := range p.status.Devices {
