@@ -82,6 +82,12 @@ func ReadBrake(file string, data []byte) BrakeReading {
 	return BrakeReading{Brake: r.brake, Problems: inFile(file, problems)}
 }
 
+// StoppedBrake is the reading of a brake that stands but cannot be looked at:
+// everything is stopped, because somebody wanted to stop something.
+func StoppedBrake(file, why string) BrakeReading {
+	return unreadableBrake(file, Brake{}, nil, Problem{Rule: ruleForm, Message: why, Severity: SeverityError})
+}
+
 // unreadableBrake stops everything, beside what could be made out.
 func unreadableBrake(file string, b Brake, problems []Problem, why Problem) BrakeReading {
 	at := file

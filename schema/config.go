@@ -32,6 +32,9 @@ const (
 	DefaultReportRefs   = "refs/gitopsd/reports/"
 	DefaultBranch       = "main"
 	DefaultStatusBranch = "gitopsd/status"
+	// BrakeBranch is where a person stops things at once; it has one name in
+	// every fleet, so that nobody has to look for it at night.
+	BrakeBranch = "gitopsd/brake"
 )
 
 // ReportsConfig says where reports go when not to the fleet repository.

@@ -109,6 +109,7 @@ type Daemon struct {
 	valid   *loadedFleet // the fleet planned by last
 	reports map[string]*reportView
 	memory  memory
+	brake   brake
 
 	delivered  map[string]string // device → value of its delivery ref, where known
 	unsure     map[string]bool   // devices whose delivery has to be looked at

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/gitopsd/gitopsd/schema"
 )
 
 // fetch lists the refs that matter in one request, and makes the source
@@ -43,6 +45,9 @@ func (p *pass) fetch(ctx context.Context) error {
 			p.broken = err
 		}
 	}
+	if err := p.readBrake(ctx); err != nil {
+		return err
+	}
 	if err := p.readTip(ctx); err != nil {
 		return err
 	}
@@ -74,7 +79,7 @@ func (p *pass) findBranch(ctx context.Context, ask bool) error {
 // are compared, reports always, where they are in the same repository.
 func (p *pass) list(ctx context.Context) error {
 	d := p.d
-	want := []string{branchRef(d.cfg.StatusBranch)}
+	want := []string{branchRef(d.cfg.StatusBranch), branchRef(schema.BrakeBranch)}
 	if p.branch != "" {
 		want = append(want, branchRef(p.branch))
 	}

@@ -152,7 +152,7 @@ func (h *Heard) facts(rec *Record, now time.Time) (f Facts, fleeting bool) {
 	}
 	turned := !h.TwoAt.IsZero() && now.Sub(h.TwoAt) < duplicateFor
 	two := isDuplicate(rec, present, turned, now)
-	fleeting = two || turned || rec != nil && standsDuplicate(rec.Status)
+	fleeting = two || rec != nil && standsDuplicate(rec.Status)
 	if h.Ignored != "" {
 		return Facts{Problem: h.Ignored, Duplicate: two}, fleeting
 	}

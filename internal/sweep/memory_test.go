@@ -30,10 +30,10 @@ func TestMemoryChangesNothing(t *testing.T) {
 	for seed := first; seed < first+seeds; seed++ {
 		withFakeTime(t, func(t *testing.T) {
 			keeps, forgets := newHistory(t, seed), newHistory(t, seed)
+			forgets.forgetful = true
 			for i := range 60 {
 				keeps.step()
 				forgets.step()
-				forgets.forget()
 				a, b := keeps.outcome(), forgets.outcome()
 				if a != b {
 					t.Fatalf("GITOPSD_SEED=%d, pass %d after %q\nwith a memory: %s\nwithout: %s\n%s", seed, i, keeps.did, a, b, keeps.differences(forgets))
@@ -47,15 +47,16 @@ func TestMemoryChangesNothing(t *testing.T) {
 // history is a fleet to which things happen.
 type history struct {
 	*world
-	rng     *rand.Rand
-	dice    *rand.Rand // for what only looks
-	daemon  *Daemon
-	remote  *memRemote
-	racing  func() // what somebody else does first, once
-	fleet   map[string]*memberFile
-	twin    *fakeDevice // a second machine under some device's name
-	refused string      // delivery ref that the server does not move
-	did     []string    // what happened before this pass
+	rng       *rand.Rand
+	dice      *rand.Rand // for what only looks
+	daemon    *Daemon
+	remote    *memRemote
+	forgetful bool   // before every pass
+	racing    func() // what somebody else does first, once
+	fleet     map[string]*memberFile
+	twin      *fakeDevice // a second machine under some device's name
+	refused   string      // delivery ref that the server does not move
+	did       []string    // what happened before this pass
 }
 
 // memberFile is what the fleet says of a device.
@@ -90,6 +91,9 @@ func (h *history) restart() {
 		if race := h.racing; race != nil && op == "publish" {
 			h.racing = nil
 			race()
+		}
+		if h.forgetful && op == "refs" { // a pass begins, perhaps for the second time
+			h.forget()
 		}
 	}
 	h.daemon = h.world.daemon(func(c *Config) { c.Remote = h.remote })
@@ -352,6 +356,12 @@ func (h *history) operations(string, *memberFile, *fakeDevice) string {
 	}
 	switch h.rng.IntN(9) {
 	case 0:
+		if h.rng.IntN(2) == 0 { // and another one remembers nothing of the reports
+			h.state = h.t.TempDir()
+			for _, id := range h.ids() {
+				h.repo.set(schema.DefaultReportRefs+id, "")
+			}
+		}
 		h.restart()
 		return "restart"
 	case 1:

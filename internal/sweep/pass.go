@@ -18,15 +18,16 @@ type pass struct {
 	now time.Time // trusted, also while the wall clock is not
 
 	// fetch
-	full   bool              // all deliveries are compared
-	refs   map[string]string // of the fleet repository
-	branch string
-	head   string // of the source branch; "" = it is not there
-	tip    string // of the status branch; "" = it is not there
-	status *Status
-	stale  bool  // head is older than what was swept: a replica that lags
-	broken error // why the tree of head cannot be read; nil = nothing is known against it
-	gone   bool  // the commit that was swept cannot be read any more
+	full     bool              // all deliveries are compared
+	refs     map[string]string // of the fleet repository
+	branch   string
+	head     string // of the source branch; "" = it is not there
+	tip      string // of the status branch; "" = it is not there
+	brakeTip string // of the brake branch; "" = it is not there
+	status   *Status
+	stale    bool  // head is older than what was swept: a replica that lags
+	broken   error // why the tree of head cannot be read; nil = nothing is known against it
+	gone     bool  // the commit that was swept cannot be read any more
 
 	// repair
 	confirmed map[string]bool   // devices whose delivery is known to be as it should, before the reports were read

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/gitopsd/gitopsd/schema"
 )
 
 // place is one ref, or all refs that begin with a prefix.
@@ -35,7 +37,7 @@ func (c *Config) checkPlaces(branch string) error {
 	status := place{what: "the status branch", name: branchRef(c.StatusBranch)}
 	devices := place{what: "the deliveries", name: c.DeviceRefs, prefix: true}
 	reports := place{what: "the reports", name: c.ReportRefs, prefix: true}
-	all := []place{status, devices}
+	all := []place{status, devices, {what: "the brake branch", name: branchRef(schema.BrakeBranch)}}
 	if branch != "" {
 		all = append(all, place{what: "the source branch", name: branchRef(branch)})
 	}

@@ -14,6 +14,7 @@ import (
 // that to drafts. Where an attempt moved it plans once more, over the drafts:
 // the verdicts that are committed are those of the status that is committed.
 func (p *pass) plan(ctx context.Context) error {
+	p.noticeBrake(ctx)
 	if p.fleet == nil {
 		p.keepStrangers()
 		return nil // only the stop is written

@@ -75,6 +75,7 @@ func (p *pass) forgetReports(refs map[string]string) {
 		for id := range d.state.seen {
 			if refs[d.cfg.ReportRefs+id] == "" && p.status.Devices[id] == nil {
 				delete(d.state.seen, id)
+				d.state.note(id)
 			}
 		}
 	}
@@ -86,6 +87,7 @@ func (p *pass) forgetReports(refs map[string]string) {
 		if v.tip, v.problem = "", ""; p.status.Devices[id] == nil {
 			delete(d.reports, id)
 			delete(d.state.seen, id)
+			d.state.note(id)
 			d.news("report "+id, "")
 		}
 	}
@@ -141,6 +143,7 @@ func readReport(id string, files map[string][]byte, found bool) (*schema.Report,
 // the order of the reports, or "".
 func (p *pass) noteSeen(id string, r *schema.Report) string {
 	d := p.d
+	d.state.note(id)
 	s := d.state.seen[id]
 	observed := p.observed(id)
 	if s == nil {

@@ -10,11 +10,11 @@ import (
 // come to the same, and need not be made: most passes over most fleets are
 // such, and planning is the part whose cost grows with the fleet.
 type rest struct {
-	branch, head, tip string
-	source            string    // commit that was planned by
-	at                time.Time // of the pass
-	watching          time.Time
-	until             time.Time // when something may be due; zero = never
+	branch, head, tip, brake string
+	source                   string    // commit that was planned by
+	at                       time.Time // of the pass
+	watching                 time.Time
+	until                    time.Time // when something may be due; zero = never
 }
 
 // isAtRest ends a pass that would come to what the last one came to: nothing
@@ -27,7 +27,7 @@ func (p *pass) isAtRest(context.Context) error {
 	if r == nil || p.mute || p.full || p.relist || p.rebuilt || p.heard || len(p.stops) > 0 || len(p.delivery) > 0 || d.accept != (Accept{}) {
 		return nil
 	}
-	same := r.branch == p.branch && r.head == p.head && r.tip == p.tip && r.watching.Equal(p.watching)
+	same := r.branch == p.branch && r.head == p.head && r.tip == p.tip && r.brake == p.brakeTip && r.watching.Equal(p.watching)
 	due := p.now.Before(r.at) || !r.until.IsZero() && !p.now.Before(r.until)
 	if !same || due {
 		return nil
@@ -43,12 +43,12 @@ func (p *pass) isAtRest(context.Context) error {
 func (p *pass) noteRest() {
 	d := p.d
 	busy := p.mute || p.resting || p.rebuilt || p.stale || p.wrote || p.fleet == nil || p.fleet.commit != p.head ||
-		len(p.stops) > 0 || len(d.refused) > 0 || len(d.unsure) > 0 || len(d.duplicates) > 0 || len(p.final.Decisions) > 0
+		len(p.stops) > 0 || d.brake.commit != p.brakeTip || len(d.refused) > 0 || len(d.unsure) > 0 || len(d.duplicates) > 0 || len(p.final.Decisions) > 0
 	if busy {
 		return
 	}
 	d.rest = &rest{
-		branch: p.branch, head: p.head, tip: p.tip, source: p.fleet.commit,
+		branch: p.branch, head: p.head, tip: p.tip, brake: p.brakeTip, source: p.fleet.commit,
 		at: p.now, watching: p.watching, until: earlier(p.due, p.final.NextChange),
 	}
 }

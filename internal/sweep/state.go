@@ -14,18 +14,7 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-const (
-	watchFile = "watch.json" // small, written in every pass
-	seenFile  = "seen.json"  // one entry a device, written when one was heard from
-
-	// keptInstalls is how many earlier installations of a device are known
-	// again when they come back; a device that is set up anew more often has
-	// had all of them long ago.
-	keptInstalls = 4
-
-	// keptBoots is the same for the times that a machine was started.
-	keptBoots = 4
-)
+const watchFile = "watch.json" // small, written in every pass
 
 // state is what a daemon keeps on its own disk: what it saw and when. None of
 // it is needed to be right, all of it only to be patient; a lost folder makes
@@ -33,9 +22,9 @@ const (
 type state struct {
 	dir   string
 	watch watchState
-	seen  map[string]*seenState
+	seenLog
 
-	written map[string][]byte
+	written []byte // watch.json, as it stands there
 }
 
 type watchState struct {
@@ -59,71 +48,40 @@ type Pickup struct {
 	From    time.Time `json:"from"`
 }
 
-// seenState is what is known of one device's reports.
-type seenState struct {
-	Install   string    `json:"install"`
-	Sequence  int64     `json:"sequence"`
-	At        time.Time `json:"at"` // when this sequence was first seen, by our clock
-	Installs  []string  `json:"installs,omitempty"`
-	Duplicate time.Time `json:"duplicate,omitzero"` // when two machines were last seen under this name
-
-	Boot  string     `json:"boot,omitempty"`  // of the newest report
-	Boots []seenBoot `json:"boots,omitempty"` // earlier ones of this installation
-}
-
-// seenBoot is one run of a machine, and the last that was heard of it.
-type seenBoot struct {
-	ID       string `json:"id"`
-	Sequence int64  `json:"sequence"`
-}
-
 func openState(dir string, now time.Time, log *slog.Logger) (*state, error) {
-	s := &state{dir: dir, seen: map[string]*seenState{}, written: map[string][]byte{}}
+	s := &state{dir: dir, seenLog: seenLog{seen: map[string]*seenState{}, noted: map[string]bool{}}}
 	if dir == "" {
 		return s, nil
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	if err := s.load(watchFile, &s.watch, now, log); err != nil {
+	var err error
+	if s.written, err = s.load(watchFile, &s.watch, now, log); err != nil {
 		return nil, err
 	}
-	if err := s.load(seenFile, &s.seen, now, log); err != nil {
+	if _, err := s.load(seenFile, &s.seen, now, log); err != nil {
 		return nil, err
 	}
-	if s.seen == nil {
-		s.seen = map[string]*seenState{}
-	}
-	s.dropNonsense()
-	return s, nil
-}
-
-// dropNonsense forgets what no daemon notes: one entry that cannot be written
-// would keep all others from being.
-func (s *state) dropNonsense() {
-	for id, v := range s.seen {
-		if v == nil || !isWritable(v.At) || !v.Duplicate.IsZero() && !isWritable(v.Duplicate) {
-			delete(s.seen, id)
-		}
-	}
+	return s, s.replay(dir)
 }
 
 // load reads one file; what is there but cannot be understood is set aside,
 // because a daemon that does not start guards nothing.
-func (s *state) load(name string, v any, now time.Time, log *slog.Logger) error {
+func (s *state) load(name string, v any, now time.Time, log *slog.Logger) ([]byte, error) {
 	file := filepath.Join(s.dir, name)
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return nil, nil
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := json.Unmarshal(data, v); err != nil {
 		aside := file + "." + now.UTC().Format("20060102T150405Z")
 		log.Warn("a state file cannot be read; it is set aside, and silence is counted anew", keyFile, aside, keyError, err.Error())
 		if err := os.Rename(file, aside); err != nil {
-			return fmt.Errorf("set the unreadable %s aside: %w", name, err)
+			return nil, fmt.Errorf("set the unreadable %s aside: %w", name, err)
 		}
 		switch v := v.(type) {
 		case *watchState:
@@ -131,33 +89,28 @@ func (s *state) load(name string, v any, now time.Time, log *slog.Logger) error 
 		case *map[string]*seenState:
 			*v = map[string]*seenState{}
 		}
-		return nil
+		return nil, nil
 	}
-	s.written[name] = data
-	return nil
+	return data, nil
 }
 
-// save writes what changed, each file whole.
+// save writes what changed.
 func (s *state) save() error {
 	if s.dir == "" {
 		return nil
 	}
-	s.dropNonsense()
-	return errors.Join(s.put(watchFile, s.watch), s.put(seenFile, s.seen))
+	return errors.Join(s.saveWatch(), s.seenLog.save(s.dir))
 }
 
-func (s *state) put(name string, v any) error {
-	data, err := json.Marshal(v)
-	if err != nil {
+func (s *state) saveWatch() error {
+	data, err := json.Marshal(s.watch)
+	if err != nil || bytes.Equal(data, s.written) {
 		return err
 	}
-	if bytes.Equal(data, s.written[name]) {
-		return nil
-	}
-	if err := renameio.WriteFile(filepath.Join(s.dir, name), data, 0o600); err != nil {
+	if err := renameio.WriteFile(filepath.Join(s.dir, watchFile), data, 0o600); err != nil {
 		return err
 	}
-	s.written[name] = data
+	s.written = data
 	return nil
 }
 

@@ -26,8 +26,10 @@ type Restrictions struct {
 }
 
 // validate settles which fleet is planned by: the head, or, where that is
-// stopped, the one swept last, with whatever the head only restricts.
+// stopped, the one swept last, with whatever the head only restricts. The brake
+// restricts both.
 func (p *pass) validate(ctx context.Context) error {
+	p.restrict = p.d.brake.restrictions()
 	if p.sourceStopped() || p.stale {
 		return p.useSwept(ctx)
 	}
@@ -52,7 +54,7 @@ func (p *pass) validate(ctx context.Context) error {
 			message: describeProblems(lf),
 			remedy:  "correct the files and push; gitopsd validate shows the same problems before the merge",
 		})
-		p.restrict = restrictionsOf(lf.fleet)
+		p.restrict = p.restrict.and(restrictionsOf(lf.fleet))
 		return p.useSwept(ctx)
 	}
 	ok, err := p.deletions(ctx, lf.fleet)

@@ -1,0 +1,170 @@
+package sweep
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+const (
+	// brakeFile is the one document of the brake branch.
+	brakeFile = "brake.yaml"
+
+	// maxBrake bounds it, in bytes: it is written by hand.
+	maxBrake = 1 << 20
+
+	// modeRegular and modeExecutable are git's for files.
+	modeRegular, modeExecutable = 0o100644, 0o100755
+
+	conditionBrake = "Brake"
+	reasonBrakeOn  = "BrakeOn"
+	reasonBrakeBad = "BrakeUnreadable"
+	byBrake        = "by the brake: "
+)
+
+// brake is what the brake branch said at a commit; the zero brake is off.
+type brake struct {
+	commit  string
+	reading schema.BrakeReading
+}
+
+// readBrake reads the brake branch, as far as it is not known yet. What stands
+// there and cannot be read stops everything: somebody wanted to stop
+// something. Only a remote that cannot be asked is no answer.
+func (p *pass) readBrake(ctx context.Context) error {
+	d := p.d
+	p.brakeTip = p.refs[branchRef(schema.BrakeBranch)]
+	switch p.brakeTip {
+	case "":
+		d.brake = brake{}
+		return nil
+	case d.brake.commit:
+		return nil
+	}
+	data, found, err := p.brakeDocument(ctx)
+	switch {
+	case err == nil && found:
+		d.brake = brake{commit: p.brakeTip, reading: schema.ReadBrake(brakeFile, data)}
+	case err == nil:
+		d.brake = brake{commit: p.brakeTip}
+	case isBroken(err):
+		d.brake = brake{reading: schema.StoppedBrake(brakeFile, cause(err))} // looked at again: a replica may lag
+	default:
+		return fmt.Errorf("read the brake branch %s: %w", schema.BrakeBranch, err)
+	}
+	return nil
+}
+
+// brakeDocument is the file as it stands at the tip; found is false where the
+// branch has none, which is a brake that is off.
+func (p *pass) brakeDocument(ctx context.Context) (data []byte, found bool, err error) {
+	remote := p.d.cfg.Remote
+	if err := remote.Fetch(ctx, branchRef(schema.BrakeBranch), p.brakeTip, false); err != nil {
+		return nil, false, err
+	}
+	blob, mode := "", uint32(0)
+	if err := remote.Walk(ctx, p.brakeTip, func(path, b string, m uint32) error {
+		if path == brakeFile || strings.HasPrefix(path, brakeFile+"/") {
+			blob, mode = b, m
+			if path != brakeFile {
+				mode = 0 // a folder
+			}
+		}
+		return nil
+	}); err != nil {
+		return nil, false, err
+	}
+	switch {
+	case blob == "":
+		return nil, false, nil
+	case mode != modeRegular && mode != modeExecutable:
+		return nil, false, &brokenBrake{"it is no regular file"}
+	}
+	data, err = remote.Blob(ctx, blob, maxBrake)
+	return data, err == nil, err
+}
+
+// brokenBrake says that something else stands in the place of the document.
+type brokenBrake struct{ why string }
+
+func (e *brokenBrake) Error() string { return e.why }
+
+// Kind makes it one of the errors that another look does not mend.
+func (*brokenBrake) Kind() string { return kindCorrupt }
+
+// restrictions are what the brake holds back.
+func (b *brake) restrictions() Restrictions {
+	on := &b.reading.Brake
+	r := Restrictions{Hold: map[string]string{}, Paused: map[string]string{}, Disabled: map[string]bool{}}
+	if on.All != nil {
+		r.All = byBrake + oneLine(on.All.Reason)
+	}
+	for name, why := range on.Policies {
+		r.Paused[name] = byBrake + oneLine(why.Reason)
+	}
+	for id, why := range on.Devices {
+		r.Hold[id] = byBrake + oneLine(why.Reason)
+	}
+	return r
+}
+
+// and adds other restrictions; where both know a reason, the first stands.
+func (r Restrictions) and(o Restrictions) Restrictions {
+	both := Restrictions{All: or(r.All, o.All), Hold: maps.Clone(o.Hold), Paused: maps.Clone(o.Paused), Disabled: maps.Clone(o.Disabled)}
+	maps.Copy(both.Hold, r.Hold)
+	maps.Copy(both.Paused, r.Paused)
+	maps.Copy(both.Disabled, r.Disabled)
+	return both
+}
+
+// noticeBrake says in fleet.yaml that the brake is on, as long as it is, and
+// which of its names hold nothing back.
+func (p *pass) noticeBrake(ctx context.Context) {
+	d := p.d
+	b := &d.brake.reading
+	if b.Brake.Empty() {
+		if d.news("brake", "") {
+			d.log.InfoContext(ctx, "the brake is off")
+		}
+		return
+	}
+	c := schema.Condition{Type: conditionBrake, Reason: reasonBrakeOn, Message: p.brakeText(), Remedy: "gitopsd brake off, once it may go on"}
+	if b.Unreadable != "" {
+		c.Reason = reasonBrakeBad
+		c.Remedy = "correct " + brakeFile + " on the branch " + schema.BrakeBranch + "; to stop nothing, delete it"
+	}
+	p.notices = append(p.notices, c)
+	if d.news("brake", c.Message) {
+		d.log.WarnContext(ctx, c.Message, keyReason, c.Reason, keyRemedy, c.Remedy)
+	}
+}
+
+// brakeText lists what is held back.
+func (p *pass) brakeText() string {
+	const shown = 10 // names of a kind; the document has all
+	on := &p.d.brake.reading.Brake
+	var parts []string
+	if on.All != nil {
+		parts = append(parts, "everything is paused: "+oneLine(on.All.Reason))
+	}
+	list := func(what string, names []string, known func(string) bool) {
+		more := len(names) - shown
+		for _, name := range names[:min(len(names), shown)] {
+			text := what + " " + quoteID(name)
+			if p.fleet != nil && !known(name) {
+				text += " (there is none of that name)"
+			}
+			parts = append(parts, text)
+		}
+		if more > 0 {
+			parts = append(parts, fmt.Sprintf("and %d more", more))
+		}
+	}
+	list("policy", slices.Sorted(maps.Keys(on.Policies)), func(n string) bool { return p.fleet.fleet.Policy(n) != nil })
+	list("device", slices.Sorted(maps.Keys(on.Devices)), func(n string) bool { return p.fleet.fleet.Member(n) != nil })
+	return "the brake is on: " + strings.Join(parts, ", ")
+}
