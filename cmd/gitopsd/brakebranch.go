@@ -23,7 +23,7 @@ import (
 // Where the brake is. The names are fixed: whoever stops a fleet in a hurry
 // must not have to look up a configuration.
 const (
-	brakeBranch = "gitopsd/brake"
+	brakeBranch = schema.BrakeBranch
 	brakeRef    = "refs/heads/" + brakeBranch
 	brakeFile   = "brake.yaml"
 )

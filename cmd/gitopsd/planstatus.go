@@ -38,22 +38,6 @@ func (p *presentStatus) plan(fleet *schema.Fleet, now time.Time, own string) pla
 	}))
 }
 
-// brakeRestricts is what the brake holds back, as a sweep obeys it.
-func brakeRestricts(on *schema.Brake) sweep.Restrictions {
-	const by = "by the brake: "
-	r := sweep.Restrictions{Paused: map[string]string{}, Hold: map[string]string{}}
-	if on.All != nil {
-		r.All = by + on.All.Reason
-	}
-	for name, why := range on.Policies {
-		r.Paused[name] = by + why.Reason
-	}
-	for id, why := range on.Devices {
-		r.Hold[id] = by + why.Reason
-	}
-	return r
-}
-
 // openPresent reads the status branch and the reports, where a repository is
 // named.
 func openPresent(ctx context.Context, spec schema.ServeSpec) (p *presentStatus, err error) {
@@ -81,7 +65,7 @@ func openPresent(ctx context.Context, spec schema.ServeSpec) (p *presentStatus, 
 	if err != nil {
 		return nil, repoHint(err, spec.Repo.URL)
 	}
-	p.brake = brakeRestricts(&state.reading.Brake)
+	p.brake = sweep.Braked(&state.reading.Brake)
 	payloads := &assignedPayloads{ctx: ctx, reader: r, commit: p.status.Commit}
 	p.devices = make(map[string]preview.Present, len(p.status.Devices))
 	for id, rec := range p.status.Devices {

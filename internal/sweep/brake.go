@@ -96,9 +96,8 @@ func (e *brokenBrake) Error() string { return e.why }
 // Kind makes it one of the errors that another look does not mend.
 func (*brokenBrake) Kind() string { return kindCorrupt }
 
-// restrictions are what the brake holds back.
-func (b *brake) restrictions() Restrictions {
-	on := &b.reading.Brake
+// Braked is what a brake holds back.
+func Braked(on *schema.Brake) Restrictions {
 	r := Restrictions{Hold: map[string]string{}, Paused: map[string]string{}, Disabled: map[string]bool{}}
 	if on.All != nil {
 		r.All = byBrake + oneLine(on.All.Reason)

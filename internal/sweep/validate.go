@@ -29,7 +29,7 @@ type Restrictions struct {
 // stopped, the one swept last, with whatever the head only restricts. The brake
 // restricts both.
 func (p *pass) validate(ctx context.Context) error {
-	p.restrict = p.d.brake.restrictions()
+	p.restrict = Braked(&p.d.brake.reading.Brake)
 	if p.sourceStopped() || p.stale {
 		return p.useSwept(ctx)
 	}
