@@ -185,6 +185,29 @@ func TestStopTooManyDeletions(t *testing.T) {
 	}
 }
 
+// What fleet.yaml says of deletions is what holds, whether it is more or less
+// than the default.
+func TestDeletionLimitOfTheFleet(t *testing.T) {
+	for limit, stops := range map[string]bool{"3": false, "0": true, "50%": false} {
+		w, d := done(t, 6)
+		gone := map[string]string{"fleet.yaml": "apiVersion: gitopsd.dev/v1alpha1\nkind: Fleet\nspec: {deletionLimit: " + limit + "}\n"}
+		w.push("a limit", gone)
+		wantNoStop(t, w.round(d))
+		for i := range 3 {
+			gone[fmt.Sprintf("devices/berlin/gw-%02d.yaml", i+1)] = ""
+			if stops {
+				break // one is too many
+			}
+		}
+		w.push("remove some", gone)
+		if stops {
+			w.untouched(d, "TooManyDeletions")
+		} else {
+			wantNoStop(t, w.round(d))
+		}
+	}
+}
+
 func TestAllDevicesGoneAlwaysStops(t *testing.T) {
 	w, d := done(t, 2)
 	w.push("empty", map[string]string{"devices/berlin/gw-01.yaml": "", "devices/berlin/gw-02.yaml": ""})
