@@ -223,7 +223,7 @@ func (a *app) moveBrake(cmd *cobra.Command, o *brakeOptions, target brakeTarget,
 	}
 	switch {
 	case changed:
-		a.sayln("pushed %s to %s of %s", short(state.commit), brakeBranch, redact(spec.Repo.URL))
+		a.sayln("pushed %s to %s of %s: it applies with the next sweep", short(state.commit), schema.BrakeBranch, redact(spec.Repo.URL))
 		if isWorkTree(spec.Repo.URL) {
 			doc.Notes = append(doc.Notes, "warning: that is a clone, and only a daemon that sweeps it will see this; --repo names the fleet repository itself")
 		}

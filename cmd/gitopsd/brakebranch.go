@@ -66,6 +66,8 @@ type brakeState struct {
 	text    []byte // nil = there is no file
 	reading schema.BrakeReading
 	mended  string // what the commit before could not be read for
+	// inTheWay are paths where the file should be and something else is.
+	inTheWay []string
 }
 
 func (b *brake) read(ctx context.Context, history bool) (brakeState, error) {
@@ -80,25 +82,43 @@ func (b *brake) read(ctx context.Context, history bool) (brakeState, error) {
 	if err := b.repo.Fetch(ctx, brakeRef, tip, history); err != nil {
 		return brakeState{}, fmt.Errorf("cannot read the brake: %w", err)
 	}
+	state := brakeState{commit: tip}
 	blob := ""
 	err = b.repo.Walk(ctx, tip, func(path, hash string, mode uint32) error {
-		if path == brakeFile {
-			blob = hash
+		switch {
+		case path == brakeFile:
+			if blob = hash; mode != regularMode && mode != executableMode {
+				state.inTheWay = append(state.inTheWay, path)
+			}
+		case strings.HasPrefix(path, brakeFile+"/"):
+			state.inTheWay = append(state.inTheWay, path)
 		}
 		return nil
 	})
-	if err == nil && blob != "" {
+	switch {
+	case err != nil:
+		return brakeState{}, fmt.Errorf("cannot read the brake: %w", err)
+	case len(state.inTheWay) > 0:
+		state.reading = schema.StoppedBrake(brakeFile, "it is no regular file")
+	case blob != "":
 		return b.at(ctx, tip, blob)
 	}
-	if err != nil {
-		return brakeState{}, fmt.Errorf("cannot read the brake: %w", err)
-	}
-	return brakeState{commit: tip}, nil
+	return state, nil
 }
+
+// Modes of files, as git writes them.
+const (
+	regularMode    = 0o100644
+	executableMode = 0o100755
+)
 
 // at reads the brake of one commit.
 func (b *brake) at(ctx context.Context, commit, blob string) (brakeState, error) {
 	text, err := b.repo.Blob(ctx, blob, documentLimit)
+	var e *repo.Error
+	if errors.As(err, &e) && (e.Kind() == "refused" || e.Kind() == "corrupt") {
+		return brakeState{commit: commit, reading: schema.StoppedBrake(brakeFile, e.Err.Error())}, nil
+	}
 	if err != nil {
 		return brakeState{}, fmt.Errorf("cannot read the brake: %w", err)
 	}
@@ -132,7 +152,7 @@ func (b *brake) move(ctx context.Context, target brakeTarget, reason string, now
 			return state, false, err
 		}
 		var next string
-		next, err = b.push(ctx, state.commit, text, brakeMessage(target, reason), now)
+		next, err = b.push(ctx, state, text, brakeMessage(target, reason), now)
 		if err == nil {
 			return brakeState{commit: next, text: text, reading: schema.ReadBrake(brakeFile, text), mended: state.reading.Unreadable}, true, nil
 		}
@@ -146,16 +166,26 @@ func (b *brake) move(ctx context.Context, target brakeTarget, reason string, now
 
 // push makes a commit and moves the branch to it, if that is still where it
 // was.
-func (b *brake) push(ctx context.Context, old string, text []byte, message string, now time.Time) (string, error) {
+func (b *brake) push(ctx context.Context, was brakeState, text []byte, message string, now time.Time) (string, error) {
 	blob, err := b.repo.PutBlob(ctx, text)
 	if err != nil {
 		return "", err
 	}
-	commit, err := b.repo.Commit(ctx, old, map[string]string{brakeFile: blob}, now, message)
+	changes := map[string]string{}
+	for _, path := range was.inTheWay {
+		changes[path] = ""
+	}
+	parent := was.commit
+	if len(changes) > 0 {
+		if parent, err = b.repo.Commit(ctx, parent, changes, now, "brake: make room for the file"); err != nil {
+			return "", err
+		}
+	}
+	commit, err := b.repo.Commit(ctx, parent, map[string]string{brakeFile: blob}, now, message)
 	if err != nil {
 		return "", err
 	}
-	_, err = b.repo.Publish(ctx, map[string][2]string{brakeRef: {old, commit}}, nil)
+	_, err = b.repo.Publish(ctx, map[string][2]string{brakeRef: {was.commit, commit}}, nil)
 	if err == nil {
 		return commit, nil
 	}
@@ -203,7 +233,7 @@ func moved(state brakeState, target brakeTarget, reason string) ([]byte, error) 
 	}
 	text, err := schema.Encode(want)
 	if err != nil {
-		return nil, withHint(fmt.Errorf("cannot write %s: %w", brakeFile, err), "correct it by hand on the branch %s", brakeBranch)
+		return nil, withHint(fmt.Errorf("cannot write %s: %w", brakeFile, err), "correct it by hand on the branch %s", schema.BrakeBranch)
 	}
 	return text, nil
 }
