@@ -240,13 +240,19 @@ func short(commit string) string {
 	return commit[:min(len(commit), shown)]
 }
 
+// knownLimit is how long the source branch may take to say which names there
+// are: whoever pulls a brake cannot wait for a slow line.
+const knownLimit = 15 * time.Second
+
 // known wants what is to be stopped to exist: a name that nobody has would
 // stop nothing.
 func (b *brake) known(ctx context.Context, target brakeTarget) (notes []string, err error) {
 	if target.all {
 		return nil, nil
 	}
-	policies, devices, err := b.names(ctx)
+	limited, cancel := context.WithTimeout(ctx, knownLimit)
+	defer cancel()
+	policies, devices, err := b.names(limited)
 	if err != nil {
 		// To stop must not need more than the branch of the brake.
 		return []string{"warning: the source branch could not be read, so nobody knows whether there is " + target.String() + ": " + err.Error()}, nil

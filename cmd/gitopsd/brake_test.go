@@ -138,6 +138,22 @@ func TestABrakeThatIsRefused(t *testing.T) {
 	}
 }
 
+// TestABrakeNeedsNoSourceBranch: where that cannot be read, a name is taken as
+// it is, with a warning.
+func TestABrakeNeedsNoSourceBranch(t *testing.T) {
+	root := t.TempDir()
+	gitserver.Bare(t, root, "fleet.git")
+	server := gitserver.New(t, root)
+	b := testBrake(t, server.URL+"/fleet.git")
+	for what, prepare := range map[string]func(){"no branch": func() {}, "no answer": func() { server.Fail(http.StatusInternalServerError, 100) }} {
+		prepare()
+		notes, err := b.known(t.Context(), brakeTarget{policy: "gateways"})
+		if err != nil || len(notes) != 1 || !strings.Contains(notes[0], "the source branch could not be read") {
+			t.Errorf("%s: %v, %v", what, notes, err)
+		}
+	}
+}
+
 // TestSince: an entry is as old as it stands there without a break, whatever
 // its reason was meanwhile.
 func TestSince(t *testing.T) {
