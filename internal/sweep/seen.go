@@ -102,7 +102,7 @@ func (s *seenLog) save(dir string) error {
 	if len(s.noted) == 0 {
 		return nil
 	}
-	if s.stale || s.logged+len(s.noted) > max(minLogged, len(s.seen)) {
+	if s.stale || s.logged+len(s.noted) >= max(minLogged, len(s.seen)) {
 		return s.saveAll(dir)
 	}
 	entries := make(map[string]*seenState, len(s.noted))
