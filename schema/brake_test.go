@@ -67,6 +67,18 @@ func TestReadBrake(t *testing.T) {
 	}
 }
 
+// What may be left out is there once it is read, so that it can be written.
+func TestBrakeWithoutKindIsWritten(t *testing.T) {
+	var b Brake
+	if problems := Decode("brake.yaml", []byte("devices: {gw-1: mine}\n"), &b); len(problems) > 0 {
+		t.Fatal(lines(problems))
+	}
+	const want = "apiVersion: gitopsd.dev/v1alpha1\nkind: Brake\ndevices:\n  gw-1:\n    reason: mine\n"
+	if out, err := Encode(&b); err != nil || string(out) != want {
+		t.Errorf("got %v\n%s\nwant\n%s", err, out, want)
+	}
+}
+
 // FuzzBrake: whatever stands there, it is read or stops everything; and what
 // the strict reader understands, the forgiving one understands alike.
 func FuzzBrake(f *testing.F) {

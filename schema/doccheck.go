@@ -24,6 +24,8 @@ func documentChecks(doc *document, dst reflect.Value) []Problem {
 		found = policyFindings(v)
 	case *FleetDocument:
 		found = fleetFindings(v)
+	case *Brake:
+		v.APIVersion, v.Kind = APIVersion, KindBrake // they may be left out
 	case *Release:
 		found = writtenFindings(v.Spec, "/spec")
 	case *Overlay:
