@@ -54,22 +54,23 @@ func (p *pass) codeOf(id string) string {
 
 // fleetChange says what changed beside the devices.
 func (p *pass) fleetChange(changes map[string]string) string {
-	type key struct{ kind, reason string }
-	before := map[key]bool{}
+	var before []schema.Condition
 	if p.status.Fleet != nil {
-		for _, c := range p.status.Fleet.Conditions {
-			before[key{c.Type, c.Reason}] = true
-		}
+		before = p.status.Fleet.Conditions
 	}
-	for _, c := range p.conditions() {
-		k := key{c.Type, c.Reason}
-		if !before[k] {
+	same := func(a schema.Condition) func(schema.Condition) bool {
+		return func(b schema.Condition) bool { return a.Type == b.Type && a.Reason == b.Reason }
+	}
+	now := p.conditions()
+	for _, c := range now {
+		if !slices.ContainsFunc(before, same(c)) {
 			return c.Type + ", " + c.Reason
 		}
-		delete(before, k)
 	}
-	for k := range before {
-		return "no longer " + k.kind + ", " + k.reason
+	for _, c := range before {
+		if !slices.ContainsFunc(now, same(c)) {
+			return "no longer " + c.Type + ", " + c.Reason
+		}
 	}
 	for _, dir := range []struct{ is, word string }{
 		{fleetFile, "progress of the rollouts"}, {failuresDir, "failure marks"}, {payloadsDir, "payloads that nobody needs any more"},

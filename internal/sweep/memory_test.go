@@ -314,8 +314,8 @@ func (h *history) member(id string, m *memberFile, _ *fakeDevice) string {
 	}
 	if !m.gone {
 		files["devices/"+m.site+"/"+id+".yaml"] = fmt.Sprintf(
-			"apiVersion: gitopsd.dev/v1alpha1\nkind: Device\nmetadata:\n  name: %s\n  labels: {role: %s}\nspec:\n  vars: {serial: \"%s\"}\n  %s\n  %s\n",
-			id, m.role, m.serial, m.hold, m.pin)
+			"apiVersion: gitopsd.dev/v1alpha1\nkind: Device\nmetadata:\n  name: %s\n  labels: {role: %s, site: %s}\nspec:\n  vars: {serial: \"%s\"}\n  %s\n  %s\n",
+			id, m.role, m.site, m.serial, m.hold, m.pin)
 	}
 	h.push("device "+id, files)
 	return fmt.Sprintf("%s is %+v", id, *m)
@@ -325,7 +325,7 @@ func (h *history) member(id string, m *memberFile, _ *fakeDevice) string {
 func (h *history) policies(id string, _ *memberFile, _ *fakeDevice) string {
 	one := func(values ...string) string { return values[h.rng.IntN(len(values))] }
 	key, value := "targetVersion", one("v1.0.0", "v1.1.0", "v1.2.0")
-	switch h.rng.IntN(12) {
+	switch h.rng.IntN(16) {
 	case 0:
 		key, value = "enabled", one("true", "false", "true")
 	case 1:
@@ -344,17 +344,25 @@ func (h *history) policies(id string, _ *memberFile, _ *fakeDevice) string {
 		key, value = "targetVersion", "v9.9.9" // nobody made it
 	case 8:
 		key, value = "failureLimit", one("0", "2")
+	case 9:
+		key, value = "waves", one("", "[{name: hamburg, selector: {matchLabels: {site: hamburg}}, soak: 3m, optional: true}]")
+	case 10:
+		key, value = "pilot", one("", "{count: 1, soak: 2m}")
+	case 11:
+		key, value = "windows", one("", "[{start: \"11:00\", duration: 90m, timeZone: UTC}]")
+	case 12:
+		key, value = "budgets", one("", "[{groupBy: [site], maxUnavailable: 1}]")
 	}
 	h.change(key, key, value)
 	return key + " " + value
 }
 
 // operations is what happens to the daemon.
-func (h *history) operations(string, *memberFile, *fakeDevice) string {
+func (h *history) operations(id string, _ *memberFile, _ *fakeDevice) string {
 	note := func() {
 		h.repo.push(schema.DefaultStatusBranch, "by hand", h.now, map[string]string{"notes": text(h.now)})
 	}
-	switch h.rng.IntN(9) {
+	switch h.rng.IntN(10) {
 	case 0:
 		if h.rng.IntN(2) == 0 { // and another one remembers nothing of the reports
 			h.state = h.t.TempDir()
@@ -377,6 +385,9 @@ func (h *history) operations(string, *memberFile, *fakeDevice) string {
 		h.remote.failAt, h.remote.after = h.remote.calls+3+h.rng.IntN(3), h.rng.IntN(2) == 0
 		return "cut off"
 	case 7:
+		h.brake([]string{"", "devices: {" + id + ": a look at it}\n", "policies: {gateways: not now}\n", "all: everybody waits\n", "nonsense"}[h.rng.IntN(5)])
+		return "brake"
+	case 8:
 		h.push("a release", map[string]string{"releases/gateways/v1.1.0.yaml": releaseYAML("v1.1.0") + fmt.Sprintf("    /etc/extra: {content: \"%d\\n\"}\n", h.rng.IntN(9))})
 		return "release"
 	}
