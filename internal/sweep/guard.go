@@ -180,8 +180,11 @@ func (p *pass) deletions(ctx context.Context, head *schema.Fleet) (bool, error) 
 			gone++
 		}
 	}
-	limit := DeletionLimit(head, total)
-	if gone == 0 || (gone <= limit && gone < total) {
+	if gone == 0 {
+		return true, nil
+	}
+	limit := p.deletionLimit(ctx, head, swept, total)
+	if gone <= limit && gone < total {
 		return true, nil
 	}
 	accepted, err := p.acceptedDeletions(ctx, swept)
@@ -197,6 +200,17 @@ func (p *pass) deletions(ctx context.Context, head *schema.Fleet) (bool, error) 
 		remedy:  fmt.Sprintf("bring them back, or push a commit whose message has the line %q", fmt.Sprintf("%s %d", deletionTrailer, gone)),
 	})
 	return false, nil
+}
+
+// deletionLimit is the stricter one of the head's and that of the fleet swept
+// last, if that can be read: the change that takes devices away must not lift
+// its own limit, whether by a line of it or with the file that was lost too.
+func (p *pass) deletionLimit(ctx context.Context, head *schema.Fleet, swept string, total int) int {
+	limit := DeletionLimit(head, total)
+	if before, err := p.load(ctx, swept, p.d.valid); err == nil {
+		limit = min(limit, DeletionLimit(before.fleet, total))
+	}
+	return limit
 }
 
 // acceptedDeletions is the largest count that a commit since the swept one

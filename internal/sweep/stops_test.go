@@ -208,6 +208,21 @@ func TestDeletionLimitOfTheFleet(t *testing.T) {
 	}
 }
 
+// The change that takes devices away does not lift its own limit, also for a
+// daemon that has just begun.
+func TestDeletionsDoNotLiftTheirOwnLimit(t *testing.T) {
+	const doc = "apiVersion: gitopsd.dev/v1alpha1\nkind: Fleet\nspec: {deletionLimit: %s}\n"
+	for name, lift := range map[string]string{"another limit": fmt.Sprintf(doc, "100%"), "no limit": ""} {
+		t.Run(name, func(t *testing.T) {
+			w, d := done(t, 6)
+			w.push("a limit", map[string]string{"fleet.yaml": fmt.Sprintf(doc, "0")})
+			wantNoStop(t, w.round(d))
+			w.push("remove one", map[string]string{"fleet.yaml": lift, "devices/berlin/gw-01.yaml": ""})
+			w.untouched(w.daemon(), "TooManyDeletions")
+		})
+	}
+}
+
 func TestAllDevicesGoneAlwaysStops(t *testing.T) {
 	w, d := done(t, 2)
 	w.push("empty", map[string]string{"devices/berlin/gw-01.yaml": "", "devices/berlin/gw-02.yaml": ""})
