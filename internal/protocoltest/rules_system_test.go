@@ -29,7 +29,10 @@ type rule struct {
 
 // unseen keeps the daemon from looking at the delivery of a recalled attempt.
 var unseen = rule{file: "internal/sweep/repair.go",
-	old: `if rec.Assignment != nil && (d.unsure[id] || awaitsDelivery(rec)) {`, new: `if rec == nil {`}
+	old: `	for id := range p.status.counted().awaiting {
+		values[id] = ""
+	}
+	for id := range d.unsure {`, new: `	for id := range map[string]bool{} {`}
 
 var rules = []rule{
 	// The daemon.
