@@ -3,13 +3,11 @@ package main
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/gitopsd/gitopsd/internal/sweep"
 	"github.com/gitopsd/gitopsd/internal/view"
-	"github.com/gitopsd/gitopsd/schema"
 )
 
 func explainCommand(a *app) *cobra.Command {
@@ -66,9 +64,11 @@ and what it says of itself.`,
 		// A local repository has its whole history at hand; a remote one would
 		// have to send it.
 		if r.fleet.Path() != "" || history {
-			if question.Changes, err = r.history(ctx, status.Commit, record.Path); err != nil {
+			read, err := r.deviceHistory(ctx, status.Commit, record.Path, explainedHistory, nil)
+			if err != nil {
 				a.sayln("its history could not be read whole: %s", clean(err.Error()))
 			}
+			question.Changes = read.changes
 		}
 		explanation := view.Explain(question)
 		if format.value == "json" {
@@ -115,75 +115,6 @@ func (r *reader) source(ctx context.Context, status *sweep.Status) (func(file, f
 	}, nil
 }
 
-// Limits of what explain reads of the history: enough for weeks of a busy
-// fleet, and done in well under a second.
-const (
-	historyCommits = 500
-	historyChanges = 30
-)
-
-// history fetches what changes needs, and gives it.
-func (r *reader) history(ctx context.Context, tip, path string) ([]view.Change, error) {
-	if err := r.fleet.Fetch(ctx, "refs/heads/"+r.statusBranch(), tip, true); err != nil {
-		return nil, err
-	}
-	return r.changes(ctx, tip, path)
-}
-
-// changes reads earlier versions of a device's status, newest first.
-func (r *reader) changes(ctx context.Context, tip, path string) ([]view.Change, error) {
-	type commit struct {
-		hash string
-		when time.Time
-	}
-	var commits []commit
-	err := r.fleet.Log(ctx, tip, "", func(hash, _ string, when time.Time, _ string) bool {
-		commits = append(commits, commit{hash, when})
-		return len(commits) <= historyCommits
-	})
-	if err != nil {
-		return nil, err
-	}
-	if len(commits) <= historyCommits {
-		commits = append(commits, commit{}) // the root's parent is nothing
-	}
-	var list []view.Change
-	for i := 0; i+1 < len(commits) && len(list) < historyChanges; i++ {
-		blob, touched := "", false
-		err := r.fleet.Diff(ctx, commits[i+1].hash, commits[i].hash, func(p, _, newBlob string, _ uint32) error {
-			if p == path {
-				blob, touched = newBlob, true
-			}
-			return nil
-		})
-		if err != nil {
-			return list, err
-		}
-		if !touched {
-			continue
-		}
-		change := view.Change{Commit: commits[i].hash, Time: commits[i].when}
-		if blob != "" {
-			if change.Status, err = r.deviceStatus(ctx, path, blob); err != nil {
-				return list, err
-			}
-		}
-		list = append(list, change)
-	}
-	return list, nil
-}
-
-func (r *reader) deviceStatus(ctx context.Context, path, blob string) (*schema.DeviceStatus, error) {
-	const limit = 1 << 20 // a status holds the attempts that count
-	data, err := r.fleet.Blob(ctx, blob, limit)
-	if err != nil {
-		return nil, err
-	}
-	status := &schema.DeviceStatus{}
-	for _, p := range schema.DecodeStatus(path, data, status) {
-		if p.Severity == schema.SeverityError {
-			return nil, errors.New(problemText(p))
-		}
-	}
-	return status, nil
-}
+// explainedHistory is what explain reads of the history: what fits on a
+// screen, and is read in about a second.
+var explainedHistory = historyBounds{events: 30, commits: 5000}

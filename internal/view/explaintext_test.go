@@ -79,13 +79,13 @@ func TestHistoryIsInTheOrderOfTheCommits(t *testing.T) {
 	now := version("Failed", "v1.5.0", ended, failed)
 	st := halted()
 	st.Devices["devices/berlin/gw-3.yaml"] = now
-	e := Explain(Question{Path: "devices/berlin/gw-3.yaml", Status: st, Changes: []Change{
+	e := Explain(Question{Path: "devices/berlin/gw-3.yaml", Status: st, Changes: chain([]recorded{
 		{Commit: "4444444", Time: *second(1), Status: now},
 		{Commit: "3333333", Time: *second(1), Status: version("Upgrading", "v1.5.0", ended, two)},
 		{Commit: "2222222", Time: *second(0), Status: version("Current", "v1.4.2", ended)},
 		{Commit: "1111111", Time: *second(0), Status: version("Upgrading", "v1.4.2", one)},
 		{Commit: "0000000", Time: *second(-90), Status: version("Queued", "v1.4.2")},
-	}})
+	})})
 	var b bytes.Buffer
 	if err := WriteExplanation(&b, e, Look{}); err != nil {
 		t.Fatal(err)
@@ -93,13 +93,11 @@ func TestHistoryIsInTheOrderOfTheCommits(t *testing.T) {
 	_, text, _ := strings.Cut(b.String(), "\nhistory")
 	text, _, _ = strings.Cut(text, "\ndevice")
 	want := `  2026-11-29 12:00:01Z Upgrading → Failed (4444444)
-         2026-11-29 12:00:01Z attempt 2: failed: no good
-         2026-11-29 12:00:01Z Current → Upgrading, wanted v1.5.0 (3333333)
-         2026-11-29 12:00:01Z attempt 2: v1.5.0 was assigned
+         2026-11-29 12:00:01Z attempt 2: failed: no good (4444444)
+         2026-11-29 12:00:01Z attempt 2: v1.5.0 was assigned; it was Current since 12:00Z (3333333)
          2026-11-29 12:00:00Z Upgrading → Current (2222222)
-         2026-11-29 12:00:00Z attempt 1: ok
-         2026-11-29 12:00:00Z Queued → Upgrading (1111111)
-         2026-11-29 12:00:00Z attempt 1: v1.4.2 was assigned
+         2026-11-29 12:00:00Z attempt 1: ok (2222222)
+         2026-11-29 12:00:00Z attempt 1: v1.4.2 was assigned; it was Queued since 11:58Z (1111111)
          2026-11-29 11:58Z Queued, wanted v1.4.2 (0000000)`
 	if diff := cmp.Diff(want, text); diff != "" {
 		t.Errorf("-want +got\n%s", diff)

@@ -3,7 +3,6 @@ package view
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/gitopsd/gitopsd/planner"
 	"github.com/gitopsd/gitopsd/schema"
@@ -40,30 +39,16 @@ type Cause struct {
 	Setting string `json:"setting,omitempty"` // what stands there: "failureLimit: 0"
 }
 
-// Event is something that happened to the device.
-type Event struct {
-	Time   time.Time `json:"time"`
-	Text   string    `json:"text"`
-	Commit string    `json:"commit,omitempty"` // of the status branch or, for a wish, of the source branch
-}
-
 // Question is what [Explain] answers.
 type Question struct {
 	Path   string // of the device's status
 	Status Status
 	// Source finds where a setting of a document stands; nil = unknown.
 	Source func(file string, field string) (setting string, line int)
-	// Changes are earlier versions of the device's status, newest first, as
-	// far as they were read.
+	// Changes are what the status branch recorded of the device, newest first,
+	// as far as they were read.
 	Changes []Change
 	Report  *schema.Report
-}
-
-// Change is one version of a device's status with the commit that wrote it.
-type Change struct {
-	Commit string
-	Time   time.Time
-	Status *schema.DeviceStatus // nil: the device had none
 }
 
 // Explain says why a device is where it is; nil when it has no status.
@@ -82,10 +67,18 @@ func Explain(q Question) *Explanation {
 		Until:    q.until(d),
 		Passed:   passed(d.Verdict.Code),
 		Because:  causes(q, d, dv, fleet),
-		History:  history(d, q.Changes),
+		History:  q.history(d),
 		AlsoHeld: dv.AlsoHeld,
 	}
 	return e
+}
+
+// history is what was read, or what the record itself remembers.
+func (q Question) history(d *schema.DeviceStatus) []Event {
+	if len(q.Changes) > 0 {
+		return Events(q.Changes)
+	}
+	return eventsOf(d)
 }
 
 // holdInGit is the hold that the device's document has now, or had when its

@@ -129,11 +129,11 @@ func TestExplainHalted(t *testing.T) {
 			}
 			return "", 0
 		},
-		Changes: []Change{
+		Changes: chain([]recorded{
 			{Commit: "cccccccccccc", Time: *at(-5), Status: status("gw-2", "Halted", "", nil)},
 			{Commit: "bbbbbbbbbbbb", Time: *at(-18), Status: status("gw-2", "Queued", "", nil)},
 			{Commit: "aaaaaaaaaaaa", Time: *at(-600), Status: status("gw-2", "Current", "", func(d *schema.DeviceStatus) { d.Verdict.Target = "v1.4.2" })},
-		},
+		}),
 		Report: &schema.Report{FreeDisk: 4_100_000_000},
 	})
 	var b bytes.Buffer
