@@ -195,6 +195,11 @@ func wavesOpenInOrder(t *rapid.T, in Input, r Result) {
 			if open := o.open(o.index(v.Device)); v.Upgrade && !open || v.Code == CodeWave && open {
 				t.Fatalf("%s is %s, its wave is open: %v", v.Device.ID, v.Code, open)
 			}
+			for _, other := range r.Verdicts {
+				if v.Upgrade && other.Code == Queued && o.member(other.Device) && o.index(other.Device) < o.index(v.Device) {
+					t.Fatalf("%s goes, and %s of an earlier wave waits", v.Device.ID, other.Device.ID)
+				}
+			}
 		}
 	}
 }
