@@ -53,6 +53,8 @@ type Config struct {
 	// Step is asked before every operation that changes the disk; tests crash
 	// and fail with it.
 	Step func(op, path string) error
+	// ReadStep is the same for operations that read.
+	ReadStep func(op, path string) error
 
 	Driver osimage.Driver // in place of the programs that OS names; tests boot with it
 }
@@ -131,7 +133,7 @@ func New(c Config) (*Agent, error) {
 		return nil, errors.New("an agent needs a device id and a control")
 	}
 	c.setDefaults()
-	root, err := disk.Open(c.Root, disk.Options{Step: c.Step})
+	root, err := disk.Open(c.Root, disk.Options{Step: c.Step, ReadStep: c.ReadStep})
 	if err != nil {
 		return nil, fmt.Errorf("open the root %s: %w", c.Root, err)
 	}

@@ -156,61 +156,6 @@ func TestCrashAtEveryStepOfTheFirstRelease(t *testing.T) {
 	})
 }
 
-// A disk that is full, or cannot be written, from any operation on is
-// recovered from once that is over, without a restart and with nothing left
-// behind.
-func TestFullDiskAtEveryStep(t *testing.T) { failingDisk(t, syscall.ENOSPC, true) }
-
-func TestReadOnlyDiskAtEveryStep(t *testing.T) { failingDisk(t, syscall.EROFS, false) }
-
-func failingDisk(t *testing.T, fault error, removes bool) {
-	before, after := stateOf(t, 2, v2(nil))
-	states := map[string]string{"v1.0.0": before, "v1.1.0": after}
-	for n := 1; ; n++ {
-		d := onV1(t)
-		d.assign(2, "v1.1.0", v2(nil))
-		c := &crasher{at: n}
-		d.cfg.Step = func(op, path string) error {
-			if removes && op == "remove" {
-				return nil // frees room
-			}
-			if c.step(op, path) != nil {
-				return fault
-			}
-			return nil
-		}
-		if a, err := New(d.cfg); err == nil {
-			if _, err := a.Once(t.Context()); err != nil {
-				t.Logf("operation %d: %v", n, err)
-			}
-			c.at, c.crashed = -1, false // over
-			for range 4 {
-				res, err := a.Once(t.Context())
-				if err != nil {
-					t.Fatalf("operation %d (%s): %v", n, c.where, err)
-				}
-				if res.idle {
-					break
-				}
-			}
-			a.Close()
-		}
-		d.cfg.Step = nil
-		if c.where == "" {
-			t.Logf("%d operations", n-1)
-			return
-		}
-		d.settle() // for an agent that could not start
-		v := whole(t, d, states)
-		if fault == syscall.ENOSPC && v != "v1.1.0" {
-			t.Error("it was not tried again")
-		}
-		if t.Failed() {
-			t.Fatalf("failing from operation %d (%s) on: ended on %s, last report %+v", n, c.where, v, d.control.last())
-		}
-	}
-}
-
 // With the disk full of other things there is still room for the record of
 // what went wrong, and for the report.
 func TestB67_BallastMakesRoomForTheRecord(t *testing.T) {

@@ -22,3 +22,16 @@ func TestSystemCrashAtEveryStepOfAnOSUpdate(t *testing.T) {
 		}
 	}
 }
+
+// TestSystemTroubleWithTheDiskInAnOSUpdate is TestTroubleWithTheDiskInAnOSUpdate
+// at each operation.
+func TestSystemTroubleWithTheDiskInAnOSUpdate(t *testing.T) {
+	states := osStates(t)
+	for kind := range troubles {
+		for _, e := range osEnds() {
+			for _, lasting := range []bool{false, true} {
+				e.meetAll(t, states, kind, lasting, 1, 1)
+			}
+		}
+	}
+}

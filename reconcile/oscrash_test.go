@@ -3,6 +3,9 @@ package reconcile
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -87,10 +90,8 @@ func osStates(t *testing.T) map[string]string {
 	return states
 }
 
-// crash has the power go at the n-th step of an OS update, or only the agent,
-// and looks at what the device comes to. With programs the driver runs real
-// ones. It gives false where there are not so many steps.
-func (e osEnd) crash(t *testing.T, states map[string]string, n int, programs, down bool) bool {
+// device has the update assigned. With programs the driver runs real ones.
+func (e osEnd) device(t *testing.T, programs bool) *device {
 	t.Helper()
 	d := osDevice(t)
 	if !programs {
@@ -105,6 +106,15 @@ func (e osEnd) crash(t *testing.T, states map[string]string, n int, programs, do
 		}
 	}
 	d.assign(2, "v1.1.0", e.spec)
+	return d
+}
+
+// crash has the power go at the n-th step of an OS update, or only the agent,
+// and looks at what the device comes to. It gives false where there are not so
+// many steps.
+func (e osEnd) crash(t *testing.T, states map[string]string, n int, programs, down bool) bool {
+	t.Helper()
+	d := e.device(t, programs)
 	c := &crasher{at: n}
 	d.cfg.Step = c.step
 	d.control.dead = func() bool { return c.crashed }
@@ -118,12 +128,79 @@ func (e osEnd) crash(t *testing.T, states map[string]string, n int, programs, do
 		d.boot(true, e.into)
 	}
 	d.runOS(t, e.into, func() bool { return false })
+	e.check(t, d, states, fmt.Sprintf("killed at step %d (%s), down=%t", n, c.where, down))
+	return true
+}
+
+func (e osEnd) check(t *testing.T, d *device, states map[string]string, what string) {
+	t.Helper()
 	v := whole(t, d, states)
 	booted := strings.TrimSpace(d.content(osBooted))
 	if staged := d.content(osStaged); v != e.version || booted != e.booted || staged != "" || t.Failed() {
-		t.Fatalf("killed at step %d (%s), down=%t: on %s, booted %s, staged %q; last report %+v", n, c.where, down, v, booted, staged, d.control.last())
+		t.Fatalf("%s: on %s, booted %s, staged %q; last report %+v", what, v, booted, staged, d.control.last())
 	}
-	return true
+	if left := strays(d); len(left) > 0 {
+		t.Fatalf("%s: %v stayed", what, left)
+	}
+}
+
+// meet has an OS update meet trouble with the disk, which is over when a run of
+// the agent has met it. It gives false where there were not so many operations.
+func (e osEnd) meet(t *testing.T, states map[string]string, w *trouble) bool {
+	t.Helper()
+	d := w.d
+	d.cfg.Step = w.step
+	for rest := false; !rest; {
+		var res Result
+		a, err := New(d.cfg)
+		if err == nil {
+			res, err = a.Once(t.Context())
+			a.Close()
+		}
+		switch {
+		case err != nil && w.over, d.control.looks > 100:
+			t.Fatalf("trouble at operation %d (%s): %v, %+v", w.at, w.hit, err, res)
+		case d.content(osAsked) != "":
+			d.boot(false, e.into)
+		default:
+			rest = res.idle && (w.hit == "" || w.over)
+		}
+		w.over = w.hit != ""
+	}
+	e.check(t, d, states, fmt.Sprintf("trouble at operation %d (%s)", w.at, w.hit))
+	return w.count >= w.at
+}
+
+// Trouble with the disk on either side of the boots. It is here and there; the
+// system test has all kinds of it at each operation.
+func TestTroubleWithTheDiskInAnOSUpdate(t *testing.T) {
+	states := osStates(t)
+	for i, kind := range slices.Sorted(maps.Keys(troubles)) {
+		for j, e := range osEnds() {
+			if (i+j)%2 == 0 {
+				e.meetAll(t, states, kind, i%2 == 0, 1+5*j, 21)
+			}
+		}
+	}
+}
+
+// meetAll has every operation from first on, by the stride, meet the trouble.
+func (e osEnd) meetAll(t *testing.T, states map[string]string, kind string, lasting bool, first, stride int) {
+	t.Run(fmt.Sprintf("%s, %s, lasting=%t", e.name, kind, lasting), func(t *testing.T) {
+		for n := first; ; n += stride {
+			d := e.device(t, false)
+			fault := troubles[kind](d)
+			w := &trouble{d: d, at: n, lasting: lasting, fault: func(op, p string) error {
+				if op == "os" {
+					return nil // of the driver
+				}
+				return fault(op, p)
+			}}
+			if !e.meet(t, states, w) {
+				return
+			}
+		}
+	})
 }
 
 // The power goes all along an OS update, on either side of the boots: of the

@@ -64,7 +64,7 @@ func (a *Agent) prefetch(spec *schema.Spec) error {
 		if err != nil {
 			return failure.Permanent("files", "", "%w", err)
 		}
-		if b, err := a.root.ReadFile(p, payloadLimit); err == nil && schema.PayloadDigest(b) == digest {
+		if b, err := a.root.ReadFile(p, payloadLimit); err == nil && schema.PayloadDigest(b) == digest && !a.root.Doubtful(p) {
 			continue
 		}
 		b, ok := a.payloads[digest]

@@ -191,7 +191,7 @@ func TestB100_ThreeBootsWithoutSuccessEndInTheOldSystem(t *testing.T) {
 		if dead {
 			return errDead
 		}
-		if op == "syncdir" {
+		if op == "syncdir" && path == stateDir {
 			dead = true
 		}
 		return nil

@@ -13,11 +13,15 @@ import (
 )
 
 // read fills v from a state file; one that is there and cannot be used is set
-// aside with its date.
-func (s *store) read(p string, v any, valid func() bool) bool {
+// aside with its date. An error means that nothing is known of it: the process
+// is short of something, or the disk does not even let a file be renamed.
+func (s *store) read(p string, v any, valid func() bool) (ok bool, err error) {
 	b, err := s.bytes(p)
 	if errors.Is(err, fs.ErrNotExist) {
-		return false
+		return false, nil
+	}
+	if disk.Short(err) {
+		return false, &stateError{err}
 	}
 	if err == nil {
 		d := json.NewDecoder(bytes.NewReader(b))
@@ -26,11 +30,10 @@ func (s *store) read(p string, v any, valid func() bool) bool {
 		}
 	}
 	if err == nil {
-		return true
+		return true, nil
 	}
 	s.log.Warn("a state file cannot be read and is set aside", "file", p, "error", err)
-	s.moveAside(p)
-	return false
+	return false, s.moveAside(p)
 }
 
 // bytes reads a state file. A link is none, wherever it leads: it cannot be
@@ -39,7 +42,7 @@ func (s *store) bytes(p string) ([]byte, error) {
 	if !s.inPlace(p) {
 		return nil, fmt.Errorf("%s: %w", p, disk.ErrNotRegular)
 	}
-	return s.root.ReadFile(p, stateLimit)
+	return s.root.ReadState(p, stateLimit)
 }
 
 // inPlace says that nothing else than a file stands where a state file belongs.
@@ -50,20 +53,24 @@ func (s *store) inPlace(p string) bool {
 
 const asideMark = ".unreadable-"
 
-func (s *store) moveAside(p string) {
+func (s *store) moveAside(p string) error {
 	name := p + asideMark + s.now().UTC().Format("20060102T150405Z")
 	for i := 2; !s.absent(name) && i < 100; i++ {
 		name = fmt.Sprintf("%s%s%s.%d", p, asideMark, s.now().UTC().Format("20060102T150405Z"), i)
 	}
 	if err := s.root.Rename(p, name); err != nil {
-		s.log.Error("an unreadable state file could not be set aside", "file", p, "error", err)
+		return &stateError{fmt.Errorf("set aside what cannot be read: %w", err)}
 	}
+	return nil
 }
 
 // setAside says whether there was state here that could not be read.
 func (s *store) setAside() bool {
 	for _, p := range []string{installFile, attemptsFile, currentFile} {
-		entries, _ := s.root.List(path.Dir(p))
+		entries, err := s.root.List(path.Dir(p))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return true // perhaps
+		}
 		for _, e := range entries {
 			if strings.HasPrefix(e.Name(), path.Base(p)+asideMark) {
 				return true
@@ -92,7 +99,9 @@ func (s *store) write(p string, v any) error {
 	}
 	if !s.inPlace(p) {
 		s.log.Warn("what stands in the place of a state file is set aside", "file", p)
-		s.moveAside(p)
+		if err := s.moveAside(p); err != nil {
+			return err
+		}
 	}
 	if err := writeState(s.root, p, append(b, '\n')); err != nil {
 		s.stale = true

@@ -77,7 +77,9 @@ func (s *store) prepare() error {
 		return fmt.Errorf("make the state folder: %w", err)
 	}
 	if lock := path.Join(stateDir, lockName); !s.inPlace(lock) {
-		s.moveAside(lock)
+		if err := s.moveAside(lock); err != nil {
+			return err
+		}
 	}
 	name, err := s.root.HostPath(path.Join(stateDir, lockName))
 	if err != nil {
@@ -137,11 +139,42 @@ func (s *store) verify() (lost bool, err error) {
 	return false, nil
 }
 
+// settle makes last what load is about to rely on: an earlier process may have
+// ended before it could sync, and what this one could not sync is written
+// again.
+func (s *store) settle() error {
+	s.seq.mu.Lock() // reports go on meanwhile, and write one of the files
+	defer s.seq.mu.Unlock()
+	for _, p := range []string{installFile, attemptsFile, currentFile, desiredFile, pendingFile} {
+		if !s.root.Doubtful(p) {
+			continue
+		}
+		b, err := s.bytes(p)
+		switch {
+		case err == nil:
+			err = writeState(s.root, p, b)
+		case errors.Is(err, fs.ErrNotExist):
+			err = s.root.Sync(p)
+		default:
+			err = nil // load sees to it
+		}
+		if err != nil {
+			return &stateError{err}
+		}
+	}
+	if err := s.root.Sync(stateDir); err != nil {
+		return &stateError{err}
+	}
+	return nil
+}
+
 // load reads everything. What is unreadable is set aside; where the
 // installation, the attempts or the current spec are lost, nothing of before
 // is acted on: the installation is a new one.
 func (s *store) load() error {
-	s.stale = false
+	if err := s.settle(); err != nil {
+		return err
+	}
 	for _, d := range []string{stateDir, payloadDir} {
 		if err := s.root.Sweep(d); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			s.log.Warn("temporary files could not be removed", "folder", d, "error", err)
@@ -154,11 +187,21 @@ func (s *store) load() error {
 		des record
 		pen pending
 	)
-	okIns := s.read(installFile, &ins, ins.valid)
-	okAtt := s.read(attemptsFile, &att, att.valid)
-	okCur := s.read(currentFile, &cur, func() bool { return (cur.Version != "" || cur.Unknown) && cur.reportable() })
-	okDes := s.read(desiredFile, &des, func() bool { return des.Attempt > 0 && len(des.Spec) > 0 && des.reportable() })
-	okPen := s.read(pendingFile, &pen, func() bool { return pen.Image != "" || !pen.Deadline.IsZero() })
+	var errs []error
+	read := func(p string, v any, valid func() bool) bool {
+		ok, err := s.read(p, v, valid)
+		errs = append(errs, err)
+		return ok
+	}
+	okIns := read(installFile, &ins, ins.valid)
+	okAtt := read(attemptsFile, &att, att.valid)
+	okCur := read(currentFile, &cur, func() bool { return (cur.Version != "" || cur.Unknown) && cur.reportable() })
+	okDes := read(desiredFile, &des, func() bool { return des.Attempt > 0 && len(des.Spec) > 0 && des.reportable() })
+	okPen := read(pendingFile, &pen, func() bool { return pen.Image != "" || !pen.Deadline.IsZero() })
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	s.stale = false
 	cur.Spec = nil
 	des.Spec = nil
 	cur.OK = s.adopt(cur.OK, cur.OKAt)
@@ -287,10 +330,13 @@ func (s *store) whole(p string) (record, error) {
 		err = json.Unmarshal(b, &r)
 	}
 	if err != nil {
-		if !errors.Is(err, fs.ErrNotExist) {
-			s.moveAside(p)
+		err = fmt.Errorf("read %s: %w", p, err)
+		if !errors.Is(err, fs.ErrNotExist) && !disk.Short(err) {
+			if aside := s.moveAside(p); aside != nil {
+				err = fmt.Errorf("%w; %w", err, aside)
+			}
 		}
-		return r, fmt.Errorf("read %s: %w", p, err)
+		return r, err
 	}
 	return r, nil
 }

@@ -11,7 +11,9 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
+	"time"
 )
 
 var (
@@ -34,6 +36,9 @@ type Options struct {
 	// "syncdir"); an error becomes the operation's. Tests crash and fail with
 	// it. nil = nothing is asked.
 	Step func(op, path string) error
+	// ReadStep is the same for what reads: "read" of a file's content, "lstat"
+	// and "list".
+	ReadStep func(op, path string) error
 }
 
 // Meta is what a written file or folder should have. UID and GID -1 keep the
@@ -55,6 +60,10 @@ type Root struct {
 	dir  string
 	root *os.Root
 	step func(op, path string) error
+	look func(op, path string) error
+
+	mu    sync.Mutex
+	doubt map[string]bool // resolved paths, see [Root.Doubtful]
 }
 
 // Open opens the tree below the folder dir.
@@ -67,11 +76,13 @@ func Open(dir string, o Options) (*Root, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open root %s: %w", abs, bare(err))
 	}
-	step := o.Step
-	if step == nil {
-		step = func(string, string) error { return nil }
+	r := &Root{dir: abs, root: root, step: o.Step, look: o.ReadStep, doubt: map[string]bool{}}
+	for _, step := range []*func(op, path string) error{&r.step, &r.look} {
+		if *step == nil {
+			*step = func(string, string) error { return nil }
+		}
 	}
-	return &Root{dir: abs, root: root, step: step}, nil
+	return r, nil
 }
 
 // Dir is the folder that is the root, absolute as the host sees it.
@@ -179,6 +190,9 @@ func (r *Root) Lstat(p string) (fs.FileInfo, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := r.look("lstat", real); err != nil {
+		return nil, fmt.Errorf("%s: %w", p, err)
+	}
 	info, err := r.root.Lstat(rel(real))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p, bare(err))
@@ -211,12 +225,44 @@ func (r *Root) ReadFile(p string, limit int64) ([]byte, error) {
 	return data, nil
 }
 
+const (
+	// readTries and readPause are for a disk that resets itself or wakes up.
+	readTries = 3
+	readPause = time.Second
+)
+
+// ReadState is [Root.ReadFile] for what much depends on: an input or output
+// error counts only when it stays for a moment.
+func (r *Root) ReadState(p string, limit int64) ([]byte, error) {
+	for try := 1; ; try++ {
+		data, err := r.ReadFile(p, limit)
+		if !errors.Is(err, syscall.EIO) || try == readTries {
+			return data, err
+		}
+		time.Sleep(readPause)
+	}
+}
+
+// Short says that an operation failed for want of something that the process
+// or the machine has too little of: it tells nothing of what is on the disk.
+func Short(err error) bool {
+	for _, e := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EINTR, syscall.EAGAIN} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
 // open opens a regular file for reading and never blocks: what is no file is
 // refused before, and again after, in case it was exchanged.
 func (r *Root) open(p string) (*os.File, fs.FileInfo, error) {
 	real, err := r.walk(p, true)
 	if err != nil {
 		return nil, nil, err
+	}
+	if err := r.look("read", real); err != nil {
+		return nil, nil, fmt.Errorf("read %s: %w", p, err)
 	}
 	info, err := r.root.Lstat(rel(real))
 	if err != nil {
@@ -244,6 +290,9 @@ func (r *Root) List(p string) ([]fs.DirEntry, error) {
 	real, err := r.walk(p, true)
 	if err != nil {
 		return nil, err
+	}
+	if err := r.look("list", real); err != nil {
+		return nil, fmt.Errorf("list %s: %w", p, err)
 	}
 	entries, err := fs.ReadDir(r.root.FS(), rel(real))
 	if err != nil {

@@ -105,7 +105,7 @@ func (r *Root) replace(p string, src io.Reader, want string, m Meta) (sum string
 		return "", wrap(err)
 	}
 	placed = true
-	return sum, wrapNil(r.syncDir(path.Dir(real)), wrap)
+	return sum, wrapNil(r.syncName(real), wrap)
 }
 
 // writable resolves a path for writing: what stands there may only be a file,
@@ -205,7 +205,10 @@ func (r *Root) SetMeta(p string, m Meta) error {
 	if !changed {
 		return nil
 	}
-	return wrapNil(r.syncPath(real), wrap)
+	if err := r.syncPath(real); err != nil {
+		return wrap(r.settle(real, err))
+	}
+	return nil
 }
 
 func wrapNil(err error, wrap func(error) error) error {
@@ -260,7 +263,7 @@ func (r *Root) Remove(p string) error {
 	if err := r.root.Remove(rel(real)); err != nil {
 		return wrap(err)
 	}
-	return wrapNil(r.syncDir(path.Dir(real)), wrap)
+	return wrapNil(r.syncName(real), wrap)
 }
 
 // Rename moves a file or folder inside one file system.
@@ -280,13 +283,13 @@ func (r *Root) Rename(from, to string) error {
 	if err := r.root.Rename(rel(a), rel(b)); err != nil {
 		return wrap(err)
 	}
-	if err := r.syncDir(path.Dir(b)); err != nil {
+	if err := r.syncName(b); err != nil {
 		return wrap(err)
 	}
 	if path.Dir(a) == path.Dir(b) {
 		return nil
 	}
-	return wrapNil(r.syncDir(path.Dir(a)), wrap)
+	return wrapNil(r.syncName(a), wrap)
 }
 
 // Missing lists the folders that [Root.MkdirAll] would make, outermost first,
@@ -358,7 +361,7 @@ func (r *Root) mkdir(real string, m Meta) (err error) {
 		return err
 	}
 	placed = true
-	return r.syncDir(path.Dir(real))
+	return r.syncName(real)
 }
 
 // Sweep removes the temporary files and folders that a crash left in a folder,

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"syscall"
 
 	"github.com/gitopsd/gitopsd/reconcile/internal/disk"
 	"github.com/gitopsd/gitopsd/schema"
@@ -185,19 +186,19 @@ func (a *application) dropFile(at string, e *entry, info fs.FileInfo) error {
 	}
 	if e.Original == nil {
 		if info == nil {
-			return nil
+			return a.lasts(at)
 		}
 		a.changed[e.Spec] = true
 		return a.root.Remove(at)
 	}
 	meta := e.Original.meta()
 	if info != nil && !isLink(info) {
-		if sum, err := a.root.Sum(at); err == nil && sum == e.Original.Sum {
+		if sum, err := a.root.Sum(at); err == nil && sum == e.Original.Sum && !a.root.Doubtful(at) {
 			if disk.MetaOf(info) == meta {
 				return nil
 			}
 			a.changed[e.Spec] = true
-			return a.root.SetMeta(at, meta)
+			return a.setMeta(at, meta)
 		}
 	}
 	if info == nil {
@@ -221,19 +222,19 @@ func (a *application) dropFile(at string, e *entry, info fs.FileInfo) error {
 func (a *application) dropDir(at string, e *entry, info fs.FileInfo, needed bool) (gone bool, err error) {
 	switch {
 	case info == nil || !info.IsDir():
-		return true, nil
+		return true, a.lasts(at)
 	case e.Original != nil:
 		if disk.MetaOf(info) == e.Original.meta() {
-			return true, nil
+			return true, a.lasts(at)
 		}
 		a.changed[e.Spec] = true
-		return true, a.root.SetMeta(at, e.Original.meta())
+		return true, a.setMeta(at, e.Original.meta())
 	case needed:
 		// It was wanted for itself and is now only a parent, as if it had
 		// been made for that.
 		if disk.MetaOf(info) != defaultDir() {
 			a.changed[e.Spec] = true
-			if err := a.root.SetMeta(at, defaultDir()); err != nil {
+			if err := a.setMeta(at, defaultDir()); err != nil {
 				return false, err
 			}
 		}
@@ -275,7 +276,7 @@ func (a *application) record() error {
 			}
 		}
 	}
-	if maps.EqualFunc(a.next, a.managed, sameEntry) && (len(a.next) == 0 || a.recorded()) {
+	if maps.EqualFunc(a.next, a.managed, sameEntry) && !a.unsaved && (len(a.next) == 0 || a.recorded()) {
 		return a.ctx.Err()
 	}
 	if err := a.save(a.next); err != nil {
@@ -377,15 +378,16 @@ func (a *application) writeOne(w *want) (did bool, err error) {
 		}
 		same := w.dir
 		if !same && !isLink(info) {
-			if same, err = a.sameContent(w, info); err != nil {
+			same, err = a.sameContent(w, info)
+			if err != nil && !errors.Is(err, syscall.EIO) { // what cannot be read any more is written again
 				return false, err
 			}
 		}
-		if same {
+		if same && (w.dir || !a.root.Doubtful(w.real)) {
 			if disk.MetaOf(info) == w.meta {
-				return false, nil
+				return false, a.lasts(w.real)
 			}
-			return true, a.root.SetMeta(w.real, w.meta)
+			return true, a.setMeta(w.real, w.meta)
 		}
 	} else if _, err := a.root.MkdirAll(path.Dir(w.real), defaultDir()); err != nil {
 		return false, err
@@ -402,6 +404,22 @@ func (a *application) writeOne(w *want) (did bool, err error) {
 	meta.ReplaceLink = exists && isLink(info)
 	err = a.root.WriteFile(w.real, data, meta)
 	return err == nil, err
+}
+
+func (a *application) setMeta(at string, m disk.Meta) error {
+	if err := a.root.SetMeta(at, m); err != nil {
+		return err
+	}
+	return a.lasts(at)
+}
+
+// lasts makes last what is as it should be already and could not be synced
+// when it was done.
+func (a *application) lasts(at string) error {
+	if !a.root.Doubtful(at) {
+		return nil
+	}
+	return a.root.Sync(at)
 }
 
 // defaultDir is for folders that are made because something below needs them.

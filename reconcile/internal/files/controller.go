@@ -34,9 +34,9 @@ type Controller struct {
 	now       func() time.Time
 	ids       ids
 	managed   map[string]*entry // by resolved path
-	// secondStale: the second record does not say the same, power went
-	// between the two.
-	secondStale bool
+	// unsaved: the two records do not both say the same as memory. Power went
+	// between them, or one could not be written.
+	unsaved bool
 }
 
 // New reads what is managed. A record that cannot be read is set aside with

@@ -3,6 +3,7 @@ package files
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -176,6 +177,74 @@ func TestB67_FullOrReadOnlyDiskAtEveryStep(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A record that could not be written whole is written again, also when memory
+// has come back to what it was before: the next start must not know more.
+func TestRecordOnDiskIsTheOneInMemory(t *testing.T) {
+	hit := true
+	for n := 1; hit && !t.Failed(); n += 3 {
+		d := base(t)
+		d.apply(oldSpec())
+		left := n
+		hit = false
+		d.start(func(string, string) error {
+			if left--; left == 0 {
+				hit = true
+				return syscall.EIO
+			}
+			return nil
+		})
+		_, _ = d.ctl.Apply(context.Background(), newSpec(), nil, false)
+		left = 0 // over
+		d.apply(oldSpec())
+		memory := d.ctl.managed
+		for _, p := range []string{d.ctl.recordPath(), d.ctl.secondPath()} {
+			if disk, err := d.ctl.read(p); err != nil || !maps.EqualFunc(memory, disk, sameEntry) {
+				t.Errorf("operation %d failed: %s has %d entries, memory %d, %v", n, p, len(disk), len(memory), err)
+			}
+		}
+	}
+}
+
+// A copy of what was there before, and a file, that could not be synced are
+// written again.
+func TestCopyThatCouldNotBeSynced(t *testing.T) {
+	d := newDevice(t)
+	d.put("etc/a", "the user's", 0o600)
+	bad, placed := true, map[string]int{}
+	d.start(func(op, p string) error {
+		if op == "rename" {
+			placed[filepath.Dir(p)]++
+		}
+		if bad && op == "syncdir" && (filepath.Base(p) == "original" || p == "/etc") {
+			return syscall.EIO
+		}
+		return nil
+	})
+	spec := &schema.Spec{Files: map[string]*schema.File{"/etc/a": file("ours", "0600")}}
+	if _, err := d.ctl.Apply(context.Background(), spec, nil, false); !errors.Is(err, syscall.EIO) || placed[state+"/original"] != 1 {
+		t.Fatalf("%v, %v", err, placed)
+	}
+	bad = false
+	d.apply(spec)
+	if placed[state+"/original"] != 2 || placed["/etc"] != 1 {
+		t.Errorf("written: %v", placed)
+	}
+	spec.Files["/etc/a"] = file("ours, newer", "0600")
+	bad = true
+	if _, err := d.ctl.Apply(context.Background(), spec, nil, false); !errors.Is(err, syscall.EIO) {
+		t.Fatal(err)
+	}
+	bad = false
+	d.apply(spec)
+	if placed["/etc"] != 3 {
+		t.Errorf("written: %v", placed)
+	}
+	d.apply(spec)
+	if placed["/etc"] != 3 {
+		t.Errorf("written once more: %v", placed)
 	}
 }
 

@@ -75,7 +75,7 @@ func (c *Controller) load() error {
 			c.managed = entries
 			if p == c.recordPath() {
 				second, err := c.read(c.secondPath())
-				c.secondStale = err != nil || !maps.EqualFunc(entries, second, sameEntry)
+				c.unsaved = err != nil || !maps.EqualFunc(entries, second, sameEntry)
 			}
 			for _, d := range damaged {
 				if err := c.setAside(d); err != nil {
@@ -84,6 +84,8 @@ func (c *Controller) load() error {
 			}
 			return nil
 		case errors.Is(err, fs.ErrNotExist):
+		case disk.Short(err):
+			return err
 		default:
 			c.warn(fmt.Errorf("what was managed cannot be read: %w", err))
 			damaged = append(damaged, p)
@@ -106,7 +108,7 @@ func (c *Controller) read(p string) (map[string]*entry, error) {
 	if info, err := c.root.Lstat(p); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s: %w", p, disk.ErrNotRegular)
 	}
-	data, err := c.root.ReadFile(p, maxRecord)
+	data, err := c.root.ReadState(p, maxRecord)
 	if err != nil {
 		return nil, err
 	}
@@ -146,6 +148,7 @@ func (c *Controller) save(entries map[string]*entry) error {
 	if err := c.makeState(c.state); err != nil {
 		return err
 	}
+	c.unsaved = true
 	for _, p := range []string{c.recordPath(), c.secondPath()} {
 		if info, err := c.root.Lstat(p); err == nil && !info.Mode().IsRegular() {
 			if err := c.setAside(p); err != nil {
@@ -156,7 +159,7 @@ func (c *Controller) save(entries map[string]*entry) error {
 			return err
 		}
 	}
-	c.secondStale = false
+	c.unsaved = false
 	return nil
 }
 
@@ -171,12 +174,8 @@ func (c *Controller) makeState(dir string) error {
 }
 
 // recorded says whether the record on disk is still there, twice; somebody may
-// have removed the state folder while the agent ran, or power went between the
-// two.
+// have removed the state folder while the agent ran.
 func (c *Controller) recorded() bool {
-	if c.secondStale {
-		return false
-	}
 	for _, p := range []string{c.recordPath(), c.secondPath()} {
 		if info, err := c.root.Lstat(p); err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
 			return false
@@ -188,7 +187,7 @@ func (c *Controller) recorded() bool {
 // setAside moves something unreadable out of the way, with its date.
 func (c *Controller) setAside(p string) error {
 	to := fmt.Sprintf("%s.%s", p, c.now().UTC().Format("20060102T150405Z"))
-	for n := 2; ; n++ {
+	for n := 2; n < 100; n++ { // what cannot even be looked at is not looked for for ever
 		if _, err := c.root.Lstat(to); errors.Is(err, fs.ErrNotExist) {
 			break
 		}
@@ -215,7 +214,7 @@ func (c *Controller) keep(real string, info fs.FileInfo) (*original, error) {
 		return nil, err
 	}
 	to := path.Join(c.originals(), sum)
-	if have, err := c.root.Sum(to); err != nil || have != sum {
+	if have, err := c.root.Sum(to); err != nil || have != sum || c.root.Doubtful(to) {
 		if _, err := c.root.CopyFile(real, to, sum, stateMeta); err != nil {
 			return nil, err
 		}
