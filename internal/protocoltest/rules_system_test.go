@@ -157,10 +157,10 @@ var rules = []rule{
 		old: `	d := a.store.desired
 	return d != nil && a.store.attempts.of(d.Attempt).Begun`, new: `	return false`},
 	{name: "who lost its attempts is another installation", file: "reconcile/store.go", real: true,
-		old: `	okCur := s.read(currentFile,`, new: `	if !okAtt {
+		old: `	okCur := read(currentFile,`, new: `	if !okAtt {
 		att, okAtt = attempts{Format: attemptsFormat}, true
 	}
-	okCur := s.read(currentFile,`},
+	okCur := read(currentFile,`},
 	{name: "no sequence is used twice", file: "reconcile/sequence.go", real: true,
 		old: `	q.ins = i
 	q.next = i.Reserved + 1
