@@ -15,6 +15,7 @@ const flagGroup = "gitopsd_group"
 
 // Headings of flags, in the order of the help.
 const (
+	assumptionFlags = "Assumptions"
 	connectionFlags = "Where and how to read"
 	credentialFlags = "Credentials"
 	reportsFlags    = "Credentials of the repository of the reports"
@@ -56,7 +57,7 @@ func usageText(w io.Writer, cmd *cobra.Command, width int) error {
 // flagsText lists the flags under their headings, those of every day first.
 func flagsText(cmd *cobra.Command, width int) string {
 	var b strings.Builder
-	for _, group := range []string{"", connectionFlags, credentialFlags, reportsFlags} {
+	for _, group := range []string{"", assumptionFlags, connectionFlags, credentialFlags, reportsFlags} {
 		flags := pflag.NewFlagSet(group, pflag.ContinueOnError)
 		cmd.NonInheritedFlags().VisitAll(func(f *pflag.Flag) {
 			if headingOf(f) == group {

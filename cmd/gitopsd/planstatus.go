@@ -32,10 +32,15 @@ func (p *presentStatus) close() error {
 
 // plan says what a sweep of this fleet would decide.
 func (p *presentStatus) plan(fleet *schema.Fleet, now time.Time, own string) planner.Result {
+	return planner.Plan(p.input(fleet, now, own))
+}
+
+// input is what a sweep of this fleet would ask the planner.
+func (p *presentStatus) input(fleet *schema.Fleet, now time.Time, own string) planner.Input {
 	heard := func(id string) sweep.Heard { return sweep.Heard{Report: p.reports[id], Present: p.reports[id] != nil} }
-	return planner.Plan(sweep.PlannerInput(sweep.Scene{
+	return sweep.PlannerInput(sweep.Scene{
 		Fleet: fleet, Status: p.status, Heard: heard, Now: now, OwnVersion: own, Restrict: p.brake,
-	}))
+	})
 }
 
 // openPresent reads the status branch and the reports, where a repository is
