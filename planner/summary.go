@@ -28,7 +28,29 @@ func (pl *plan) summary(p *policy) Summary {
 	if len(p.counts) == 0 {
 		s.Warnings = append(s.Warnings, "selects no device")
 	}
+	s.Warnings = append(s.Warnings, p.hopeless()...)
 	return s
+}
+
+// hopeless says which parts of a policy keep devices from going for as long as
+// nobody changes them.
+func (p *policy) hopeless() []string {
+	var list []string
+	for i, w := range p.waves[:max(0, len(p.waves)-1)] {
+		switch {
+		case w.satisfied || w.Optional && w.members == 0:
+		case w.members == 0:
+			list = append(list, fmt.Sprintf("waves[%d]: %s matches no device, so that no later wave opens", i, word(w.Name)))
+		case w.MinSuccess > w.members:
+			list = append(list, fmt.Sprintf("waves[%d]: %s needs %d devices and has %d, so that no later wave opens", i, word(w.Name), w.MinSuccess, w.members))
+		}
+	}
+	for i, b := range p.budgets {
+		if l := b.MaxUnavailable; l.isSet() && l.Count == 0 && l.Percent == 0 {
+			list = append(list, fmt.Sprintf("budgets[%d]: maxUnavailable 0 lets nobody go", i))
+		}
+	}
+	return list
 }
 
 func (p *policy) haltedBy() []string {
