@@ -285,6 +285,12 @@ func (d *draft) stay() {
 	if a := lastAttempt(d.status); a != nil && a.Outcome == schema.OutcomeOK && (d.doc == nil || d.doc.Spec == nil) {
 		d.giveBack(a)
 	}
+	if last := d.status.Assignment; d.doc == nil && last != nil {
+		// It is back, and was told when it left that it has to let go.
+		next := d.document()
+		next.Attempt, next.Recalled = d.lastGood(last.Attempt+1), last.Recalled
+		d.doc = next
+	}
 }
 
 // remove takes the spec from a device that left the fleet. An attempt that

@@ -253,7 +253,7 @@ func (p *pass) deliveries(ctx context.Context, b *builder) (map[string][2]string
 	for _, dr := range p.drafts {
 		ref := p.d.cfg.DeviceRefs + dr.id
 		if dr.retire {
-			if known := p.d.delivered[dr.id]; known != "" {
+			if known := p.d.delivered[dr.id]; known != "" && p.sawItsLast(dr.id) {
 				moves[ref] = [2]string{known, ""}
 			}
 			continue
@@ -291,6 +291,7 @@ func (p *pass) published(ctx context.Context, deliveries map[string][2]string, r
 		}
 		d.delivered[id] = move[1]
 		delete(d.unsure, id)
+		delete(d.refused, ref)
 	}
 	p.logChanges(ctx)
 }

@@ -84,13 +84,12 @@ func (p *pass) deliveryValues(ctx context.Context) (map[string]string, error) {
 		d.delivered = maps.Clone(values)
 		return values, nil
 	}
+	d.forgetGone(p.status)
 	for id := range p.status.counted().awaiting {
 		values[id] = ""
 	}
 	for id := range d.unsure {
-		if rec := p.status.Devices[id]; rec != nil && rec.Assignment != nil {
-			values[id] = ""
-		}
+		values[id] = ""
 	}
 	if len(values) == 0 {
 		return values, nil
@@ -113,6 +112,17 @@ func (p *pass) deliveryValues(ctx context.Context) (map[string]string, error) {
 		d.delivered[id] = values[id]
 	}
 	return values, nil
+}
+
+// forgetGone forgets what is to be looked at, and what was refused, of devices
+// that have no document any more.
+func (d *Daemon) forgetGone(s *Status) {
+	gone := func(id string) bool {
+		rec := s.Devices[id]
+		return rec == nil || rec.Assignment == nil
+	}
+	maps.DeleteFunc(d.unsure, func(id string, _ bool) bool { return gone(id) })
+	maps.DeleteFunc(d.refused, func(ref, _ string) bool { return gone(strings.TrimPrefix(ref, d.cfg.DeviceRefs)) })
 }
 
 // awaitsDelivery says whether the outcome of the last attempt depends on what
@@ -220,7 +230,7 @@ func (p *pass) rewrite(ctx context.Context, wrong []string, values map[string]st
 	if err != nil {
 		return err
 	}
-	moves := map[string][2]string{}
+	moves, absent := map[string][2]string{}, false
 	for _, id := range wrong {
 		ref := d.cfg.DeviceRefs + id
 		there, here := generations[id], p.status.generation(id)
@@ -239,14 +249,24 @@ func (p *pass) rewrite(ctx context.Context, wrong []string, values map[string]st
 				return err
 			}
 			moves[ref] = [2]string{values[id], want}
+			absent = absent || values[id] == ""
 		case p.status.Retired[id] != nil:
-			moves[ref] = [2]string{values[id], ""}
+			if p.sawItsLast(id) {
+				moves[ref] = [2]string{values[id], ""}
+			}
 		case d.news("foreign "+id, values[id]):
 			d.log.WarnContext(ctx, "there is a delivery for a device that the status branch does not know; it is left alone", keyRef, ref)
 		}
 	}
 	if len(moves) == 0 {
 		return nil
+	}
+	if absent {
+		// An absent ref has no generation to compare: its device may have been
+		// put away since the status branch was listed.
+		if err := p.checkTip(ctx); err != nil {
+			return err
+		}
 	}
 	p.relist = true
 	refused, err := d.cfg.Remote.Publish(ctx, nil, moves)
@@ -275,6 +295,15 @@ func (p *pass) rewrite(ctx context.Context, wrong []string, values map[string]st
 		}
 	}
 	return nil
+}
+
+// sawItsLast says whether a device has reported that it knows its newest
+// document. Before that its delivery must not go: a push that was held up could
+// bring an older document back where there is none, and the device would act
+// on it.
+func (p *pass) sawItsLast(id string) bool {
+	v := p.d.reports[id]
+	return v != nil && v.report != nil && v.report.Generation >= p.status.generation(id)
 }
 
 // deliveredGenerations reads what the differing refs carry; what cannot be
