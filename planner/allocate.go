@@ -3,6 +3,7 @@ package planner
 import (
 	"bytes"
 	"cmp"
+	"container/heap"
 	"crypto/sha256"
 	"fmt"
 	"slices"
@@ -37,22 +38,48 @@ func (pl *plan) allocate() {
 		}
 		q.waiting = append(q.waiting, pl.candidate(d))
 	}
-	turns := make([]*queue, 0, len(byPolicy))
+	next := make(turns, 0, len(byPolicy))
 	for _, p := range pl.policies {
 		if q := byPolicy[p]; q != nil {
 			slices.SortFunc(q.waiting, (*candidate).compare)
-			turns = append(turns, q)
+			next = append(next, q)
 		}
 	}
-	for len(turns) > 0 {
-		q := slices.MinFunc(turns, func(a, b *queue) int {
-			return cmp.Or(cmp.Compare(len(a.policy.holders), len(b.policy.holders)), a.waiting[0].compare(b.waiting[0]))
-		})
+	heap.Init(&next)
+	for len(next) > 0 {
+		q := next[0]
 		for moved := false; !moved && len(q.waiting) > 0; q.waiting = q.waiting[1:] {
 			moved = pl.offer(q, q.waiting[0].device)
 		}
-		turns = slices.DeleteFunc(turns, func(q *queue) bool { return len(q.waiting) == 0 })
+		if len(q.waiting) == 0 {
+			heap.Pop(&next)
+		} else {
+			heap.Fix(&next, 0)
+		}
 	}
+}
+
+// turns are the policies of which somebody waits, the next one first.
+type turns []*queue
+
+func (t turns) Len() int { return len(t) }
+
+func (t turns) Less(i, j int) bool {
+	a, b := t[i], t[j]
+	if x, y := len(a.policy.holders), len(b.policy.holders); x != y {
+		return x < y
+	}
+	return a.waiting[0].compare(b.waiting[0]) < 0
+}
+
+func (t turns) Swap(i, j int) { t[i], t[j] = t[j], t[i] }
+
+func (t *turns) Push(q any) { *t = append(*t, q.(*queue)) }
+
+func (t *turns) Pop() any {
+	last := (*t)[len(*t)-1]
+	*t = (*t)[:len(*t)-1]
+	return last
 }
 
 // offer upgrades a device, if that breaks no limit.

@@ -2,6 +2,7 @@ package planner
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 )
@@ -60,9 +61,10 @@ func (pl *plan) fleetSummary() FleetSummary {
 	if f.slots != math.MaxInt {
 		s.Slots = f.slots
 	}
-	for _, d := range pl.devices {
-		if !d.Removed {
-			s.Counts[d.verdict.code]++
+	maps.Copy(s.Counts, pl.none.counts)
+	for _, p := range pl.policies {
+		for code, n := range p.counts {
+			s.Counts[code] += n
 		}
 	}
 	return s

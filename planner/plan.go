@@ -232,9 +232,7 @@ func (pl *plan) result() Result {
 				Device: *d.Device, Upgrade: f.code == Upgrade, Code: f.code, Reason: f.reason,
 				Target: d.target, Field: f.field, FieldIn: f.in, Detail: f.detail, Position: f.position, NotBefore: f.notBefore,
 			})
-			if d.policy != nil {
-				d.policy.counts[f.code]++
-			}
+			pl.rules(d).counts[f.code]++
 		}
 		if d.decided == nil {
 			continue

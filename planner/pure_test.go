@@ -14,7 +14,7 @@ import (
 // What the planner may import: nothing that has a clock, randomness, input,
 // output, or a context. Package time is here for its types; see below.
 var allowed = []string{
-	"bytes", "cmp", "crypto/sha256", "fmt", "maps", "math", "slices", "strconv", "strings", "time", "unicode", "unicode/utf8",
+	"bytes", "cmp", "container/heap", "crypto/sha256", "fmt", "maps", "math", "slices", "strconv", "strings", "time", "unicode", "unicode/utf8",
 	"github.com/Masterminds/semver/v3",
 }
 

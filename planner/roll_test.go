@@ -145,15 +145,18 @@ func quiet(p Result) bool {
 // Devices that are away for a while or not at all, an update that works:
 // whatever waves, pilots, windows, freezes, budgets and pace say, everybody
 // arrives, and every limit holds on the way.
-func TestProperty14_EverybodyArrives(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		r := newRoll(t)
-		for _, v := range r.run().Verdicts {
-			if v.Code != Current {
-				t.Fatalf("%s ends as %s: %s; %s", v.Device.ID, v.Code, v.Reason, v.Detail)
-			}
+func TestProperty14_EverybodyArrives(t *testing.T) { rapid.Check(t, everybodyArrives) }
+
+// FuzzRollouts goes on with that for as long as it is let.
+func FuzzRollouts(f *testing.F) { f.Fuzz(rapid.MakeFuzz(everybodyArrives)) }
+
+func everybodyArrives(t *rapid.T) {
+	r := newRoll(t)
+	for _, v := range r.run().Verdicts {
+		if v.Code != Current {
+			t.Fatalf("%s ends as %s: %s; %s", v.Device.ID, v.Code, v.Reason, v.Detail)
 		}
-	})
+	}
 }
 
 // A release that always fails reaches few devices of each policy. Once its

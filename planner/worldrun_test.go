@@ -185,12 +185,15 @@ func (w *world) run(steps int) {
 // Whatever comes between two daemons and their devices: no slot is given
 // twice, nobody acts on what was taken back, and when all is well everybody
 // ends on the target.
-func TestProperty15_TwoPlanners(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld(t, rapid.IntRange(1, 4).Draw(t, "devices"), 2)
-		w.run(rapid.IntRange(10, 250).Draw(t, "steps"))
-		w.settle()
-	})
+func TestProperty15_TwoPlanners(t *testing.T) { rapid.Check(t, twoPlanners) }
+
+// FuzzTwoPlanners goes on with that for as long as it is let.
+func FuzzTwoPlanners(f *testing.F) { f.Fuzz(rapid.MakeFuzz(twoPlanners)) }
+
+func twoPlanners(t *rapid.T) {
+	w := newWorld(t, rapid.IntRange(1, 4).Draw(t, "devices"), 2)
+	w.run(rapid.IntRange(10, 250).Draw(t, "steps"))
+	w.settle()
 }
 
 // Where nothing untoward happens, everybody ends on the target at the first
