@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -16,8 +17,14 @@ func explainCommand(a *app) *cobra.Command {
 		Use:   "explain DEVICE",
 		Short: "Say why a device is where it is",
 		Long: `Say why a device is where it is: the verdict, what stands in the way and where
-that is written, until when, which checks it has passed, what happened to it,
-and what it says of itself.`,
+that is written, until when and not before when, which checks it has passed, how
+those stand that it goes with (policy, waves, pilot, budgets), its attempts and
+failures, by whose commit it was assigned what it was, what happened to it, and
+what it says of itself.
+
+The verdict is that of the status branch. What the next sweep would decide is
+planned as well, by the head of the source branch, the brake and the reports; it
+gives the details where it comes to the same, and is shown where it does not.`,
 		GroupID: groupLook,
 		Args:    args(1, 1, "DEVICE"),
 		Example: `  gitopsd explain gw-berlin-01 --repo /srv/git/fleet.git
@@ -44,23 +51,10 @@ and what it says of itself.`,
 		}
 		record := status.Devices[args[0]]
 		if record == nil {
-			var ids []string
-			for id := range status.Devices {
-				ids = append(ids, id)
-			}
-			return noDevice(args[0], ids)
+			return a.notOnRecord(cmd.Context(), r, status, args[0])
 		}
-		question := view.Question{Path: record.Path, Status: statusView(status)}
-		if reports, err := r.readReports(ctx, r.reportRefs()+record.ID); err == nil {
-			question.Report = reports[record.ID]
-		} else {
-			a.sayln("its report could not be read: %s", clean(err.Error()))
-		}
-		if source, err := r.source(ctx, status); err == nil {
-			question.Source = source
-		} else {
-			a.sayln("the fleet repository's documents could not be read, so no lines are named: %s", clean(err.Error()))
-		}
+		question := view.Question{Path: record.Path, Status: statusView(status), Assignment: record.Assignment}
+		a.foresee(ctx, r, status, record.ID, &question)
 		// A local repository has its whole history at hand; a remote one would
 		// have to send it.
 		if r.fleet.Path() != "" || history {
@@ -68,7 +62,7 @@ and what it says of itself.`,
 			if err != nil {
 				a.sayln("its history could not be read whole: %s", clean(err.Error()))
 			}
-			question.Changes = read.changes
+			question.Changes, question.Earlier = read.changes, read.enough || read.why != ""
 		}
 		explanation := view.Explain(question)
 		if format.value == "json" {
@@ -84,35 +78,20 @@ and what it says of itself.`,
 	return cmd
 }
 
-// source finds settings in the documents of the commit that was swept.
-func (r *reader) source(ctx context.Context, status *sweep.Status) (func(file, field string) (string, int), error) {
-	if status.Fleet == nil || status.Fleet.SourceCommit == "" {
-		return nil, nil
+// notOnRecord is for a device of which the status branch says nothing.
+func (a *app) notOnRecord(ctx context.Context, r *reader, status *sweep.Status, id string) error {
+	if status.Retired[id] != nil {
+		return withHint(fmt.Errorf("the device %q has left the fleet", id), "gitopsd history %s tells when, and what it was assigned", id)
 	}
-	commit := status.Fleet.SourceCommit
-	ref := "refs/heads/" + r.branch()
-	if err := r.fleet.Fetch(ctx, ref, commit, false); err != nil {
-		return nil, err
+	if head, fleet, _ := r.headFleet(ctx, a.build.Version); fleet != nil && fleet.Member(id) != nil {
+		return withHint(fmt.Errorf("no sweep has seen the device %q, which is in %s", id, short(head)),
+			"gitopsd status says when the last sweep was and whether a stop stands; gitopsd plan --repo … shows what the next one would decide")
 	}
-	blobs := map[string]string{}
-	err := r.fleet.Walk(ctx, commit, func(path, blob string, _ uint32) error {
-		blobs[path] = blob
-		return nil
-	})
-	if err != nil {
-		return nil, err
+	var ids []string
+	for known := range status.Devices {
+		ids = append(ids, known)
 	}
-	return func(file, field string) (string, int) {
-		const limit = 1 << 20 // far above any document that validates
-		if blobs[file] == "" {
-			return "", 0
-		}
-		data, err := r.fleet.Blob(ctx, blobs[file], limit)
-		if err != nil {
-			return "", 0
-		}
-		return view.Setting(data, field)
-	}, nil
+	return noDevice(id, ids)
 }
 
 // explainedHistory is what explain reads of the history: what fits on a

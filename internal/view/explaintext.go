@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/gitopsd/gitopsd/planner"
+	"github.com/gitopsd/gitopsd/schema"
 )
 
 // toldEvents is how much of the history the text shows; the JSON has all
@@ -22,7 +23,9 @@ func WriteExplanation(w io.Writer, e *Explanation, look Look) error {
 	if e.Target != "" && e.Target != e.Version {
 		head += " → " + Clean(e.Target)
 	}
-	fmt.Fprintf(&b, "%s  %s: %s\n", head, answer(e, look), Clean(e.Verdict.Code))
+	text := head + "  " + answer(e) + ": " + Clean(e.Verdict.Code)
+	text = look.hang(text, 2)
+	fmt.Fprintln(&b, strings.Replace(text, answer(e), look.paint(answerColor(e), answer(e)), 1))
 	for i, c := range e.Because {
 		label := pick(i == 0, "because", "")
 		text := Clean(c.Text)
@@ -40,8 +43,20 @@ func WriteExplanation(w io.Writer, e *Explanation, look Look) error {
 		line(&b, label, text, look)
 		line(&b, "", place, look)
 	}
-	line(&b, "until", Clean(strings.Join(e.Until, ", or ")), look)
+	line(&b, "until", untilText(e), look)
+	if l := e.Live; l != nil && l.Differs {
+		line(&b, "next", Clean(nextText(l)), look)
+	}
 	line(&b, "passed", Clean(strings.Join(e.Passed, " · ")), look)
+	if e.Standing != nil && groupsMatter(e.Verdict.Code) {
+		for i, text := range e.Standing.lines(e.Policy) {
+			line(&b, pick(i == 0, "group", ""), Clean(text), look)
+		}
+	}
+	for i, text := range e.tries() {
+		line(&b, pick(i == 0, "tries", ""), Clean(text), look)
+	}
+	line(&b, "assigned", Clean(e.assignedText()), look)
 	shown := e.History[:min(len(e.History), toldEvents)]
 	for i, at := range stamps(shown) {
 		event := shown[i]
@@ -51,31 +66,127 @@ func WriteExplanation(w io.Writer, e *Explanation, look Look) error {
 		}
 		line(&b, pick(i == 0, "history", ""), text, look)
 	}
-	if more := len(e.History) - len(shown); more > 0 {
-		line(&b, "", fmt.Sprintf("… %d more: %s", more, Clean(look.again("gitopsd explain "+e.Device+" -o json"))), look)
+	if more := len(e.History) - len(shown); more > 0 || e.Earlier {
+		line(&b, pick(len(shown) == 0, "history", ""), "… more: "+Clean(look.again("gitopsd history "+e.Device)), look)
 	}
 	line(&b, "device", deviceLine(e), look)
 	_, err := w.Write(b.Bytes())
 	return err
 }
 
-func answer(e *Explanation, look Look) string {
+// answer is whether the device moves, in a word.
+func answer(e *Explanation) string {
 	switch kind(e.Verdict.Code) {
 	case planner.InFlight:
-		return look.paint(colorBusy, "NOW")
+		return "NOW"
 	case planner.Attention:
-		return look.paint(colorBad, "NEEDS YOU")
+		return "NEEDS YOU"
 	case planner.Wait:
-		return look.paint(colorBusy, "NOT NOW")
+		return "NOT NOW"
 	}
-	return look.paint(colorGood, "LEFT ALONE")
+	return "LEFT ALONE"
+}
+
+func answerColor(e *Explanation) string {
+	switch kind(e.Verdict.Code) {
+	case planner.InFlight, planner.Wait:
+		return colorBusy
+	case planner.Attention:
+		return colorBad
+	}
+	return colorGood
+}
+
+// untilText is what must happen, and when it can at the earliest.
+func untilText(e *Explanation) string {
+	text := Clean(strings.Join(e.Until, ", or "))
+	if e.NotBefore != nil {
+		text += ", not before " + stamp(*e.NotBefore)
+	}
+	return text
+}
+
+// nextText is a verdict of the next sweep that is not on record.
+func nextText(l *Live) string {
+	text := "the next sweep would say " + l.Verdict.Code
+	if l.Verdict.Target != "" {
+		text += " (" + l.Verdict.Target + ")"
+	}
+	if why := or(l.Detail, l.Verdict.Reason); why != "" {
+		text += ": " + why
+	}
+	if l.NotBefore != nil {
+		text += ", not before " + stamp(*l.NotBefore)
+	}
+	return text + "; " + l.Why
+}
+
+// groupsMatter says whether the rollout has to do with a verdict.
+func groupsMatter(code string) bool {
+	switch planner.Code(code) {
+	case planner.Excluded, planner.Disabled, planner.BadInput, planner.BadPolicy:
+		return false
+	}
+	return true
+}
+
+// tries are the attempts of the present target that did not go well, and what
+// they count for.
+func (e *Explanation) tries() []string {
+	var list []string
+	for i := range e.Attempts {
+		a := &e.Attempts[i]
+		if a.Version != e.Target || a.Outcome == "" || a.Outcome == schema.OutcomeOK {
+			continue
+		}
+		text := fmt.Sprintf("attempt %d %s", a.Attempt, did(a.Outcome, a.Version))
+		if a.EndedAt != nil {
+			text += " at " + stamp(*a.EndedAt)
+		}
+		list = append(list, text)
+	}
+	for _, m := range e.Marks {
+		text := fmt.Sprintf("it counts among those that %s of %s", did(m.Mark.Outcome, m.Version), m.Policy)
+		if m.Halted {
+			text += ", which that halted"
+		}
+		list = append(list, text)
+	}
+	return list
+}
+
+// assignedText is what the device may act on.
+func (e *Explanation) assignedText() string {
+	a := e.Assignment
+	switch {
+	case a == nil:
+		return ""
+	case a.Version == "" && a.Recalled > 0:
+		return fmt.Sprintf("nothing: attempt %d was taken back", a.Recalled)
+	case a.Version == "":
+		return ""
+	}
+	text := fmt.Sprintf("%s in attempt %d", a.Version, a.Attempt)
+	if b := e.AssignedBecause; b != nil {
+		if b.Wave != "" {
+			text += ", wave " + b.Wave
+		}
+		if by := becauseText(b); by != "" {
+			text += ", by " + by
+		}
+	}
+	return text
 }
 
 func where(c Cause) string {
-	if c.Line == 0 {
-		return Clean(c.File + ": " + c.Setting + ", so its default holds")
+	file := c.File
+	if c.Branch != "" {
+		file = c.Branch + ":" + c.File
 	}
-	return fmt.Sprintf("%s:%d %s", Clean(c.File), c.Line, Clean(c.Setting))
+	if c.Line == 0 {
+		return Clean(file + ": " + c.Setting + ", so its default holds")
+	}
+	return Clean(fmt.Sprintf("%s:%d %s", file, c.Line, c.Setting))
 }
 
 func pick(first bool, a, b string) string {

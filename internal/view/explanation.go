@@ -3,6 +3,7 @@ package view
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/gitopsd/gitopsd/planner"
 	"github.com/gitopsd/gitopsd/schema"
@@ -27,14 +28,29 @@ type Explanation struct {
 	Position int              `json:"position"` // in the queue, from 1; 0 = not among the next
 	// Assignment is what the device may act on.
 	Assignment *schema.AssignmentRef `json:"assignment,omitempty"`
+	// AssignedBecause is the change of the source branch that led to that.
+	AssignedBecause *schema.Because `json:"assignedBecause,omitempty"`
 	// Report is what the device itself said last, where it could be read.
 	Report *schema.Report `json:"report,omitempty"`
+	// Live is what the next sweep would decide, where that could be planned.
+	// Where it does not differ, Because, Until, Passed and Position are its.
+	Live *Live `json:"live,omitempty"`
+	// NotBefore is the earliest moment at which what keeps the device can be
+	// over, where that is known.
+	NotBefore *time.Time `json:"notBefore,omitempty"`
+	// Checks are what Passed says, by code; empty where nothing was planned.
+	Checks []Check `json:"checks"`
+	// Standing is how those stand that it goes with, by the next sweep.
+	Standing *GroupStanding `json:"standing,omitempty"`
+	Marks    []DeviceMark   `json:"marks"`   // of this device
+	Earlier  bool           `json:"earlier"` // History does not reach back to its beginning
 }
 
 // Cause is one reason, and where it is written.
 type Cause struct {
 	Text    string `json:"text"`
-	File    string `json:"file,omitempty"` // of the fleet repository, at the commit that was swept
+	Branch  string `json:"branch,omitempty"` // of the file; "" = the source branch, at the commit that was planned by
+	File    string `json:"file,omitempty"`
 	Line    int    `json:"line,omitempty"`
 	Setting string `json:"setting,omitempty"` // what stands there: "failureLimit: 0"
 }
@@ -43,11 +59,17 @@ type Cause struct {
 type Question struct {
 	Path   string // of the device's status
 	Status Status
-	// Source finds where a setting of a document stands; nil = unknown.
+	// Source finds where a setting of a document stands, as [Setting] does;
+	// nil = unknown.
 	Source func(file string, field string) (setting string, line int)
+	Brake  []byte     // the brake's document; nil = there is none
+	Next   *NextSweep // nil = it could not be planned
+	// Assignment is the device's; nil = it has none.
+	Assignment *schema.Assignment
 	// Changes are what the status branch recorded of the device, newest first,
 	// as far as they were read.
 	Changes []Change
+	Earlier bool // there are older ones
 	Report  *schema.Report
 }
 
@@ -64,12 +86,25 @@ func Explain(q Question) *Explanation {
 		Device:   d.Metadata.Name, Path: q.Path, Policy: d.Policy, Version: dv.Version, Target: d.Verdict.Target,
 		Verdict: d.Verdict, Position: dv.Position, Assignment: d.Assignment, Observed: d.Observed, Report: q.Report,
 		Attempts: append([]schema.Attempt{}, d.Attempts...),
-		Until:    q.until(d),
-		Passed:   passed(d.Verdict.Code),
-		Because:  causes(q, d, dv, fleet),
-		History:  q.history(d),
-		AlsoHeld: dv.AlsoHeld,
+		Passed:   passed(d.Verdict.Code), Checks: []Check{}, Marks: q.marks(d.Metadata.Name),
+		History: q.history(d), Earlier: q.Earlier, AlsoHeld: dv.AlsoHeld,
 	}
+	if doc := q.Assignment; doc != nil {
+		e.AssignedBecause = doc.Because
+	}
+	if q.Next != nil {
+		e.Live, e.Standing = q.Next.live(d), q.Next.standing()
+	}
+	next := q.agreed(e.Live)
+	if next != nil {
+		e.Checks, e.NotBefore, e.Position = next.checks(), e.Live.NotBefore, next.Verdict.Position
+		dv.Position, e.Passed = e.Position, []string{}
+		for _, c := range e.Checks {
+			e.Passed = append(e.Passed, c.Text)
+		}
+	}
+	e.Until = q.until(d, next)
+	e.Because = causes(q, d, dv, fleet, next)
 	return e
 }
 
@@ -112,15 +147,63 @@ func (q Question) pinned(d *schema.DeviceStatus) bool {
 	return n > 0 && d.Attempts[n-1].Pinned && d.Attempts[n-1].Version == d.Verdict.Target
 }
 
-func (q Question) until(d *schema.DeviceStatus) []string {
+func (q Question) until(d *schema.DeviceStatus, next *NextSweep) []string {
 	if q.pinned(d) {
 		return []string{"the pin changes"}
 	}
-	return append([]string{}, wordOf(d.Verdict.Code).until...)
+	code := d.Verdict.Code
+	if next != nil && next.limit() != "" {
+		code = string(next.Verdict.Code)
+	}
+	return append([]string{}, wordOf(code).until...)
 }
 
 // causes names who or what stands in the way, and the setting that decides.
-func causes(q Question, d *schema.DeviceStatus, dv DeviceView, fleet *FleetView) []Cause {
+// next is the plan that comes to the same verdict; nil = there is none.
+func causes(q Question, d *schema.DeviceStatus, dv DeviceView, fleet *FleetView, next *NextSweep) []Cause {
+	list := q.culprits(d, dv, fleet)
+	if next != nil {
+		if text := next.Verdict.Detail; text != "" && d.Verdict.Code != string(planner.Halted) {
+			list = append([]Cause{{Text: next.Verdict.Reason + ": " + next.limit() + text}}, list...)
+		}
+	}
+	if len(list) == 0 {
+		list = append(list, Cause{Text: d.Verdict.Reason})
+	}
+	pinned := q.pinned(d)
+	if pinned {
+		list[0].Text = "pinned, " + list[0].Text
+	}
+	own := len(list)
+	for _, h := range dv.AlsoHeld {
+		list = append(list, Cause{Text: "also held: " + h.text()})
+	}
+	if q.Source == nil {
+		return list
+	}
+	if place, ok := q.place(d, dv, next, pinned); ok {
+		place.Text = list[0].Text
+		list[0] = place
+	}
+	for i, h := range dv.AlsoHeld {
+		if h.Where == heldInGit {
+			locate(&list[own+i], q, q.Path, fieldHold)
+		}
+	}
+	return list
+}
+
+// limit names the limit that binds where one code in git stands for several.
+func (n *NextSweep) limit() string {
+	switch code := n.Verdict.Code; code {
+	case planner.FleetGuard, planner.CodeBudget:
+		return string(code) + ": "
+	}
+	return ""
+}
+
+// culprits are the devices and events that a verdict comes from.
+func (q *Question) culprits(d *schema.DeviceStatus, dv DeviceView, fleet *FleetView) []Cause {
 	list := []Cause{}
 	switch code := d.Verdict.Code; code {
 	case string(planner.Halted):
@@ -145,8 +228,10 @@ func causes(q Question, d *schema.DeviceStatus, dv DeviceView, fleet *FleetView)
 			list = append(list, Cause{Text: text})
 		}
 	case string(planner.Stopped):
-		if c := stopOf(fleet.Conditions); c != nil {
-			list = append(list, Cause{Text: c.Message})
+		for _, c := range fleet.Conditions {
+			if isStop(c) {
+				list = append(list, Cause{Text: c.Message})
+			}
 		}
 	case string(planner.Queued):
 		if dv.Position > 0 {
@@ -158,40 +243,37 @@ func causes(q Question, d *schema.DeviceStatus, dv DeviceView, fleet *FleetView)
 			}
 		}
 	}
-	if len(list) == 0 {
-		list = append(list, Cause{Text: d.Verdict.Reason})
-	}
-	pinned := q.pinned(d)
-	if pinned {
-		list[0].Text = "pinned, " + list[0].Text
-	}
-	for _, h := range dv.AlsoHeld {
-		list = append(list, Cause{Text: "also held: " + h.text()})
-	}
-	if q.Source == nil {
-		return list
+	return list
+}
+
+// isStop says whether a condition lets no sweep assign anything.
+func isStop(c schema.Condition) bool { return c.Type == "Stopped" || c.Type == "Invalid" }
+
+// place finds the setting that decides: the one that the plan names, or else
+// the one that mostly decides about the verdict.
+func (q *Question) place(d *schema.DeviceStatus, dv DeviceView, next *NextSweep, pinned bool) (Cause, bool) {
+	if next != nil {
+		if c, ok := q.decidingPlace(next); ok {
+			return c, true
+		}
 	}
 	code := d.Verdict.Code
 	if code == string(planner.Queued) && wordOf(dv.Limit).field != "" {
 		code = dv.Limit // the queue is one word for several limits
 	}
+	var c Cause
 	switch field := wordOf(code).field; {
 	case pinned:
-		locate(&list[0], q, q.Path, fieldPin)
+		locate(&c, *q, q.Path, fieldPin)
 	case code == string(planner.Held):
 		// A hold on the device stands in no document.
 		if _, line := q.Source(q.Path, fieldHold); line > 0 {
-			locate(&list[0], q, q.Path, fieldHold)
+			locate(&c, *q, q.Path, fieldHold)
 		}
 	case field != "" && d.Policy != "":
-		locate(&list[0], q, PolicyPath(d.Policy), field)
+		locate(&c, *q, PolicyPath(d.Policy), field)
 	}
-	for i, h := range dv.AlsoHeld {
-		if h.Where == heldInGit {
-			locate(&list[len(list)-len(dv.AlsoHeld)+i], q, q.Path, fieldHold)
-		}
-	}
-	return list
+	return c, c.File != ""
 }
 
 func locate(c *Cause, q Question, file, field string) {

@@ -1,0 +1,160 @@
+package view
+
+import (
+	"strings"
+	"time"
+
+	"github.com/gitopsd/gitopsd/planner"
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+// NextSweep is what a sweep would decide now about a device.
+type NextSweep struct {
+	Commit  string // of the source branch that it was planned by
+	At      time.Time
+	Verdict planner.Verdict
+	Result  planner.Result
+	Limits  planner.Limits // of its policy
+	// Ahead says that Commit was not swept yet.
+	Ahead bool
+}
+
+// Live is the verdict of the next sweep.
+type Live struct {
+	Commit    string         `json:"commit"` // of the source branch that it was planned by
+	At        time.Time      `json:"at"`
+	Verdict   schema.Verdict `json:"verdict"`
+	Detail    string         `json:"detail,omitempty"` // what moves with other devices
+	Field     string         `json:"field,omitempty"`  // that decides
+	FieldIn   string         `json:"fieldIn,omitempty"`
+	NotBefore *time.Time     `json:"notBefore,omitempty"`
+	// Differs says that the status branch has another verdict, and Why why.
+	Differs bool   `json:"differs"`
+	Why     string `json:"why,omitempty"`
+}
+
+// Check is one that a device came past.
+type Check struct {
+	Code string `json:"code"` // what its verdict would be, had it not
+	Text string `json:"text"`
+}
+
+// DeviceMark is a failure mark of the device.
+type DeviceMark struct {
+	Policy  string             `json:"policy"`
+	Version string             `json:"version"`
+	Halted  bool               `json:"halted"` // the policy is, by this version
+	Mark    schema.FailureMark `json:"mark"`
+}
+
+// live compares the next sweep with what stands on the status branch.
+func (n *NextSweep) live(d *schema.DeviceStatus) *Live {
+	v := &n.Verdict
+	code, reason := v.ForGit(n.At)
+	l := &Live{
+		Commit: n.Commit, At: n.At.UTC(),
+		Verdict: schema.Verdict{Upgrade: v.Upgrade, Code: string(v.Code), Target: v.Target.Version, Reason: v.Reason},
+		Detail:  v.Detail, Field: v.Field, FieldIn: string(v.FieldIn), NotBefore: moment(v.NotBefore),
+	}
+	recorded := d.Verdict
+	l.Differs = recorded.Code != string(code) || recorded.Target != v.Target.Version && v.Target.Version != ""
+	// The other verdicts say in their reason what else may change by itself.
+	if saysWhy[recorded.Code] && recorded.Reason != reason {
+		l.Differs = true
+	}
+	switch {
+	case !l.Differs:
+	case n.Ahead:
+		l.Why = "the daemon has not swept " + Short(n.Commit) + " yet"
+	default:
+		l.Why = "no sweep has recorded it yet"
+	}
+	return l
+}
+
+// checks are those that the device came past before its verdict.
+func (n *NextSweep) checks() []Check {
+	list := []Check{}
+	for _, c := range n.Result.Passed(n.Verdict) {
+		list = append(list, Check{Code: string(c.Code), Text: c.Text})
+	}
+	return list
+}
+
+// agreed is the next sweep where it says what the status branch does; nil
+// otherwise: then its details explain another verdict.
+func (q *Question) agreed(live *Live) *NextSweep {
+	if live == nil || live.Differs {
+		return nil
+	}
+	return q.Next
+}
+
+// Where what decides may stand beside the policies and devices.
+const (
+	fleetDocument = "fleet.yaml"
+	brakeDocument = "brake.yaml"
+	byTheBrake    = "by the brake: "
+)
+
+// decidingPlace is the setting that keeps a device where a plan says that it
+// is; false where no setting does.
+func (q *Question) decidingPlace(n *NextSweep) (Cause, bool) {
+	v := &n.Verdict
+	if strings.Contains(v.Reason, byTheBrake) {
+		path := []string{"policies", v.Device.Policy}
+		switch {
+		case v.Code == planner.Held:
+			path = []string{"devices", v.Device.ID}
+		case v.FieldIn == planner.InFleet:
+			path = []string{"all"}
+		}
+		if c, ok := q.brakePlace(path); ok {
+			return c, true
+		}
+	}
+	file, field := "", v.Field
+	switch {
+	case v.Code == planner.Held:
+		// A hold on the device stands in no document.
+		if _, line := q.Source(q.Path, fieldHold); line == 0 {
+			return Cause{}, false
+		}
+		file, field = q.Path, fieldHold
+	case field == "":
+		return Cause{}, false
+	case v.FieldIn == planner.InDevice:
+		file = q.Path
+	case v.FieldIn == planner.InFleet:
+		file = fleetDocument
+	default:
+		file = PolicyPath(v.Device.Policy)
+	}
+	var c Cause
+	locate(&c, *q, file, field)
+	return c, c.File != ""
+}
+
+func (q *Question) brakePlace(path []string) (Cause, bool) {
+	if q.Brake == nil {
+		return Cause{}, false
+	}
+	text, line := SettingAt(q.Brake, path...)
+	if line == 0 {
+		return Cause{}, false
+	}
+	return Cause{Branch: schema.BrakeBranch, File: brakeDocument, Line: line, Setting: text}, true
+}
+
+// marks are the failure marks of a device.
+func (q *Question) marks(id string) []DeviceMark {
+	list := []DeviceMark{}
+	for _, m := range q.Status.Marks {
+		for _, mark := range m.Marks {
+			if mark.Device == id {
+				list = append(list, DeviceMark{Policy: m.Policy, Version: m.Version, Halted: m.Halted, Mark: mark})
+			}
+		}
+	}
+	return list
+}
