@@ -103,7 +103,14 @@ type Agent struct {
 	unwatched    bool  // tests of the loop's time do without file notification
 	watchedOf    int64 // attempt whose folders are watched
 	folders      []string
-	lastNews     string // what was logged last of things that go on
+	told         step    // in the log, last
+	silence      ongoing // control does not answer
+	unannounced  ongoing // what is to begin cannot
+	waiting      ongoing
+	noState      ongoing // state cannot be kept
+	stateMark    int     // writes of state that had worked before it
+	noWayBack    ongoing
+	noRepair     ongoing
 	drift        []string
 	driftReason  string
 }

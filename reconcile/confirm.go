@@ -52,16 +52,22 @@ func (a *Agent) confirm(ctx context.Context, spec *schema.Spec) error {
 	}
 	timeout, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
-	wait := firstAsk
+	wait, began, waits := firstAsk, a.up(), false
 	for {
 		err := a.answers(ctx, timeout, reach(spec))
 		if err == nil {
+			if waits {
+				a.log.Info("control answers: the update is confirmed", "after", (a.up() - began).Round(time.Second))
+			}
 			return nil
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		a.log.Info("control does not answer after the update", "error", err)
+		if !waits {
+			waits = true
+			a.log.Info("the update waits for control to answer, and is taken back if it does not in time", "left", left.Round(time.Second), "error", err)
+		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

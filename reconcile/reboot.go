@@ -186,7 +186,7 @@ func (a *Agent) afterReboot(ctx context.Context, r *record, spec *schema.Spec) R
 	booted, err := a.os.Booted(bounded)
 	if err != nil {
 		if left > 0 && ctx.Err() == nil {
-			a.log.Warn("the booted system cannot be told yet", "error", err)
+			a.log.Warn("the booted system cannot be told yet; it is asked again with each poll, and the update is taken back if that does not help in time", "left", left.Round(time.Second), "error", err)
 			return Result{Exit: 1, Summary: "the booted system cannot be told yet: " + oneLine(err.Error())}
 		}
 		return a.fail(ctx, StageReboot, failure.Permanent("os", p.Image, "the booted system could not be told within %s: %w", a.cfg.BootTimeout, err))

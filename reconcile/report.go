@@ -99,13 +99,26 @@ func degradedReason(w work) string {
 
 func (a *Agent) freeDisk() int64 { return checks.Free(a.root.Dir()) }
 
+// step is a phase of one try of an attempt.
+type step struct {
+	attempt int64
+	tries   int
+	phase   schema.Phase
+	stage   Stage
+}
+
 // enter says what the agent begins to do.
 func (a *Agent) enter(p schema.Phase, s Stage) {
 	if a.live.phase == p && a.live.stage == string(s) {
 		return
 	}
 	a.live.phase, a.live.stage, a.live.reason = p, string(s), ""
-	a.log.Info("phase", "phase", p, "stage", s)
+	w := a.store.attempts.Work
+	// what is come to again at each poll, and no further, is told once
+	if now := (step{w.Attempt, w.Tries, p, s}); now != a.told {
+		a.told = now
+		a.log.Info("phase", "phase", p, "stage", s)
+	}
 	a.changed()
 }
 

@@ -46,6 +46,7 @@ type reporter struct {
 	content []byte        // of next, as far as it matters
 	sent    []byte        // content that was accepted last
 	sentAt  time.Duration // uptime
+	unheard ongoing
 	wake    chan struct{}
 	hurry   chan struct{}
 }
@@ -118,9 +119,23 @@ func (p *reporter) flush(ctx context.Context) error {
 	}
 	p.mu.Lock()
 	p.sent, p.sentAt = content, p.up()
+	lasted, was := p.unheard.over(p.up())
 	p.mu.Unlock()
+	if was {
+		p.log.Info("reports are accepted again", "after", lasted)
+	}
 	p.log.Debug("reported", "sequence", n, "phase", r.Phase, "attempt", r.Attempt)
 	return nil
+}
+
+// refused tells that a report was not accepted.
+func (p *reporter) refused(err error) {
+	p.mu.Lock()
+	tell := p.unheard.tell("refused", p.up())
+	p.mu.Unlock()
+	if tell {
+		p.log.Warn("report not accepted; the newest one is sent again until it is", "atLeastEvery", lastResend, "error", err)
+	}
 }
 
 // run sends until ctx ends.
@@ -156,7 +171,7 @@ func (p *reporter) run(ctx context.Context) {
 				return
 			}
 			resend = min(max(2*resend, firstResend), lastResend)
-			p.log.Warn("report not accepted; trying again", "in", resend, "error", err)
+			p.refused(err)
 			timer.Reset(resend)
 			continue
 		}

@@ -106,7 +106,11 @@ func (a *Agent) rolledBack(ctx context.Context, what string) Result {
 	if a.store.current.Attempt == 0 {
 		to = "what was there before the first release is back"
 	}
-	a.log.Info("rolled back", "version", a.store.current.Version)
+	if lasted, was := a.noWayBack.over(a.up()); was {
+		a.log.Info("rolled back", "version", a.store.current.Version, "after", lasted)
+	} else {
+		a.log.Info("rolled back", "version", a.store.current.Version)
+	}
 	a.tell(ctx)
 	if a.store.desired != nil {
 		return Result{Exit: 1, Summary: "a retry is due: " + what + "; " + to}
@@ -126,7 +130,9 @@ func (a *Agent) incomplete(ctx context.Context, errs []error) Result {
 		}
 	}
 	why := bounded(strings.Join(all, "; "))
-	a.log.Error("rollback incomplete; trying again", "in", a.rollbackWait, "error", why)
+	if a.noWayBack.tell(why, a.up()) {
+		a.log.Error("rollback incomplete; it is tried again until it is done, or a newer version takes its place", "next", a.rollbackWait, "atMost", lastRollbackWait, "error", why)
+	}
 	if att := a.store.attempts.clone(); att.Incomplete != why {
 		att.Incomplete = why
 		if err := a.store.saveAttempts(att); err != nil {

@@ -71,10 +71,7 @@ func (q *sequence) write(i install) error {
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", installFile, err)
 	}
-	if err := writeState(q.root, installFile, append(b, '\n')); err != nil {
-		return fmt.Errorf("write %s: %w", installFile, err)
-	}
-	return nil
+	return writeState(q.root, installFile, append(b, '\n'))
 }
 
 func (q *sequence) id() string {

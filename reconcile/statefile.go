@@ -32,8 +32,11 @@ func (s *store) read(p string, v any, valid func() bool) (ok bool, err error) {
 	if err == nil {
 		return true, nil
 	}
+	if aside := s.moveAside(p); aside != nil {
+		return false, fmt.Errorf("%w, and %w", aside, err)
+	}
 	s.log.Warn("a state file cannot be read and is set aside", "file", p, "error", err)
-	return false, s.moveAside(p)
+	return false, nil
 }
 
 // bytes reads a state file. A link is none, wherever it leads: it cannot be
@@ -98,15 +101,16 @@ func (s *store) write(p string, v any) error {
 		return &stateError{fmt.Errorf("encode %s: %w", p, err)}
 	}
 	if !s.inPlace(p) {
-		s.log.Warn("what stands in the place of a state file is set aside", "file", p)
 		if err := s.moveAside(p); err != nil {
 			return err
 		}
+		s.log.Warn("what stands in the place of a state file is set aside", "file", p)
 	}
 	if err := writeState(s.root, p, append(b, '\n')); err != nil {
 		s.stale = true
 		return &stateError{err}
 	}
+	s.wrote++
 	return nil
 }
 
@@ -115,5 +119,6 @@ func (s *store) remove(p string) error {
 		s.stale = true
 		return &stateError{err}
 	}
+	s.wrote++
 	return nil
 }

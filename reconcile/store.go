@@ -49,6 +49,9 @@ type store struct {
 	// stale is set when a write went wrong in the middle: the disk may say
 	// more than memory, so it is read again before anything is decided.
 	stale bool
+	wrote int     // writes and removals that worked
+	gone  ongoing // state that cannot be begun anew
+	swept ongoing // temporary files that cannot be removed
 
 	seq      *sequence
 	attempts attempts
@@ -116,9 +119,11 @@ func (s *store) verify() (lost bool, err error) {
 		case err == nil && info.Mode().IsRegular():
 			continue
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
-			return false, fmt.Errorf("look at %s: %w", p, err)
+			return false, &stateError{fmt.Errorf("look at %w", err)}
 		}
-		s.log.Warn("state is gone; starting over with what is left", "file", p)
+		if s.gone.tell(p, s.up()) {
+			s.log.Warn("state is gone; starting over with what is left", "file", p)
+		}
 		if _, err := s.root.Lstat(path.Join(stateDir, lockName)); errors.Is(err, fs.ErrNotExist) {
 			if err := s.prepare(); err != nil {
 				return true, err
@@ -126,6 +131,7 @@ func (s *store) verify() (lost bool, err error) {
 		}
 		return true, s.load()
 	}
+	s.gone.over(s.up())
 	if s.stale {
 		return false, s.load()
 	}
@@ -177,7 +183,9 @@ func (s *store) load() error {
 	}
 	for _, d := range []string{stateDir, payloadDir} {
 		if err := s.root.Sweep(d); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			s.log.Warn("temporary files could not be removed", "folder", d, "error", err)
+			if s.swept.tell(d, s.up()) {
+				s.log.Warn("temporary files could not be removed", "folder", d, "error", err)
+			}
 		}
 	}
 	var (
@@ -247,9 +255,6 @@ func (s *store) reinstall(att attempts, okAtt bool, cur record, okCur, okDes, fr
 	att.Generation = 0
 	att.Work = work{OSFrom: att.Work.OSFrom, Changed: att.Work.Changed}
 	id := install{ID: newInstallID()}
-	if !fresh {
-		s.log.Warn("state was lost: this is a new installation now; it waits for an assignment of its own", "installation", id.ID)
-	}
 	if !okCur {
 		if err := s.write(currentFile, cur); err != nil {
 			return err
@@ -264,7 +269,13 @@ func (s *store) reinstall(att attempts, okAtt bool, cur record, okCur, okDes, fr
 			return err
 		}
 	}
-	return s.seq.begin(id)
+	if err := s.seq.begin(id); err != nil {
+		return err
+	}
+	if !fresh {
+		s.log.Warn("state was lost: this is a new installation now; it waits for an assignment of its own", "installation", id.ID)
+	}
+	return nil
 }
 
 // saveAttempts writes first and remembers then, so that memory never says

@@ -64,6 +64,7 @@ func (a *Agent) update(ctx context.Context) (Result, *found) {
 	if next, res, ok := a.lookAgain(ctx); !ok {
 		return res, next
 	}
+	a.unannounced, a.waiting = ongoing{}, ongoing{}
 	if err := a.begin(ctx, spec); err != nil {
 		return a.stateOrFail(ctx, StageReconcile, err), nil
 	}

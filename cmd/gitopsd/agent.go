@@ -85,7 +85,7 @@ func checkAgent(spec schema.AgentSpec) error {
 func (a *app) agent(ctx context.Context, spec schema.AgentSpec, file string, once bool, logger *slog.Logger) (err error) {
 	root := or(spec.Root, "/")
 	if once {
-		logger = quietLog(logger, spec.LogFormat, noAnswer)
+		logger = quietLog(logger, spec.LogFormat, noAnswer, notAsked)
 	}
 	way, err := newControl(spec, root, logger)
 	if err != nil {

@@ -29,6 +29,10 @@ func (c *remembering) Look(ctx context.Context) (schema.Delivery, string, error)
 // nothing.
 const noAnswer = "control did not answer"
 
+// notAsked is how it begins its log of a device without a clock; its summary
+// says the same.
+const notAsked = "control is not asked"
+
 // ended is the error of a one-shot run whose last look was not answered: the
 // address once, and what to do.
 func (c *remembering) ended(summary string) error {
