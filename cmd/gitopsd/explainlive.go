@@ -36,9 +36,10 @@ func (a *app) foresee(ctx context.Context, r *reader, status *sweep.Status, id s
 	case fleet == nil:
 		a.sayln("the next sweep cannot be foreseen: %s", clean(why))
 	case err == nil && brakeErr == nil:
+		now := time.Now()
 		q.Next = nextSweep(sweep.Scene{
-			Fleet: fleet, Status: status, Now: time.Now(), OwnVersion: a.build.Version, Restrict: sweep.Braked(&brake.reading.Brake),
-			Heard:   func(id string) sweep.Heard { return sweep.Heard{Report: reports[id], Present: reports[id] != nil} },
+			Fleet: fleet, Status: status, Now: now, OwnVersion: a.build.Version, Restrict: sweep.Braked(&brake.reading.Brake),
+			Heard:   func(id string) sweep.Heard { return sweep.HeardOf(reports[id], now) },
 			Stopped: standingStop(status.Fleet),
 		}, id)
 	}

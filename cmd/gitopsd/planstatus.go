@@ -37,7 +37,7 @@ func (p *presentStatus) plan(fleet *schema.Fleet, now time.Time, own string) pla
 
 // input is what a sweep of this fleet would ask the planner.
 func (p *presentStatus) input(fleet *schema.Fleet, now time.Time, own string) planner.Input {
-	heard := func(id string) sweep.Heard { return sweep.Heard{Report: p.reports[id], Present: p.reports[id] != nil} }
+	heard := func(id string) sweep.Heard { return sweep.HeardOf(p.reports[id], now) }
 	return sweep.PlannerInput(sweep.Scene{
 		Fleet: fleet, Status: p.status, Heard: heard, Now: now, OwnVersion: own, Restrict: p.brake,
 	})

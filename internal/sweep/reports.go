@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -148,12 +149,8 @@ func (p *pass) noteSeen(id string, r *schema.Report) string {
 	observed := p.observed(id)
 	if s == nil {
 		s = &seenState{Install: r.InstallID, Sequence: r.Sequence, At: p.now, Boot: r.BootID}
-		if !d.firstRead && r.ReportedAt.Before(p.now) {
-			// This report may have been there long before this daemon was:
-			// the device's own word is all there is.
-			if at := stamp(r.ReportedAt); wasSet(at) {
-				s.At = at
-			}
+		if !d.firstRead { // it may have been there long before this daemon was
+			s.At = saidAt(r, p.now)
 		}
 		if observed != nil && observed.InstallID != "" && observed.InstallID != r.InstallID {
 			s.Installs = []string{observed.InstallID}
@@ -184,6 +181,24 @@ func (p *pass) noteSeen(id string, r *schema.Report) string {
 	s.Install, s.Sequence, s.At = r.InstallID, r.Sequence, p.now
 	s.Boot, s.Boots = r.BootID, nil
 	return ""
+}
+
+// saidAt is when a report was made, for somebody who finds it there at some
+// time: the device's own word is all there is, as far as it can be true.
+func saidAt(r *schema.Report, now time.Time) time.Time {
+	if at := stamp(r.ReportedAt); r.ReportedAt.Before(now) && wasSet(at) {
+		return at
+	}
+	return now
+}
+
+// HeardOf is what somebody has heard from a device who only now reads its
+// report; nil = it has none.
+func HeardOf(r *schema.Report, now time.Time) Heard {
+	if r == nil {
+		return Heard{}
+	}
+	return Heard{Report: r, Present: true, At: saidAt(r, now)}
 }
 
 func (p *pass) observed(id string) *schema.Observed {

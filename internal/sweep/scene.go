@@ -209,9 +209,10 @@ func (s *Status) record(id string) *Record {
 }
 
 // PlanNow says what the next pass would decide. It is pure: nothing is
-// fetched, recorded or sent. Without a status, devices are assumed seen,
+// fetched, recorded or sent. A device was heard when its report says that it
+// was made. Without a status, devices are assumed seen,
 // online, idle, capable and at [AssumedVersion].
 func PlanNow(fleet *schema.Fleet, st *Status, reports map[string]*schema.Report, now time.Time, ownVersion string) planner.Result {
-	heard := func(id string) Heard { return Heard{Report: reports[id], Present: reports[id] != nil} }
+	heard := func(id string) Heard { return HeardOf(reports[id], now) }
 	return planner.Plan(PlannerInput(Scene{Fleet: fleet, Status: st, Heard: heard, Now: now, OwnVersion: ownVersion}))
 }

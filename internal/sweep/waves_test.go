@@ -1,12 +1,14 @@
 package sweep
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gitopsd/gitopsd/planner"
 	"github.com/gitopsd/gitopsd/schema"
 )
 
@@ -37,6 +39,29 @@ func TestWavesThroughADaemon(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, st.Fleet.Rollouts[0].Waves); diff != "" {
 		t.Errorf("while it soaks:\n%s", diff)
+	}
+	// A preview made once the time is over, by somebody who has heard nothing
+	// since: no more is certain then than a daemon would say.
+	reports := map[string]*schema.Report{}
+	for id, v := range d.reports {
+		reports[id] = v.report
+	}
+	fleet, err := (&schema.Loader{}).Load(Source(t.Context(), w.remote(), w.repo.ref("refs/heads/main")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range PlanNow(fleet, st, reports, soaked.Add(time.Minute), "v0.1.0").Verdicts {
+		if v.Upgrade {
+			t.Errorf("%s may go by a report from before the end of the soak: %s", v.Device.ID, v.Reason)
+		}
+	}
+	for id, r := range reports {
+		later := *r
+		later.ReportedAt = soaked.Add(30 * time.Second)
+		reports[id] = &later
+	}
+	if res := PlanNow(fleet, st, reports, soaked.Add(time.Minute), "v0.1.0"); !slices.ContainsFunc(res.Verdicts, func(v planner.Verdict) bool { return v.Upgrade }) {
+		t.Errorf("nobody may go by a report from after the end of the soak: %+v", res.Verdicts)
 	}
 	before := w.commits()
 	w.rounds(d, 30)
