@@ -8,14 +8,15 @@ import (
 )
 
 // memory is what a daemon keeps of its devices from pass to pass, so that a
-// pass costs what changed and not what exists. Its promise: what is kept of a
-// device is what a pass without a memory would make of it now. Nobody has to
-// tell it what changed: it goes by the very values that it was made of, and no
-// longer than they hold. The zero memory keeps nothing.
+// pass makes anew only what changed. Its promise: what is kept of a device is
+// what a pass without a memory would make of it now. Nobody has to tell it what
+// changed: what was known of a device is compared with what is known, which
+// costs a few lookups for each, and a time that comes ends what was made. The
+// zero memory keeps nothing.
 type memory struct {
 	fleet   *schema.Fleet
-	clock   clock // of the last pass
-	index   map[string]int
+	clock   clock            // of the last pass
+	index   map[string]int   // places of the fleet's devices, by id
 	entries []entry          // in the order of the fleet, and behind them those that left it
 	devices []planner.Device // of the entries, as plans take them
 	heard   int              // how many of the fleet were ever heard
