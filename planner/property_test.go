@@ -32,21 +32,6 @@ func check(t *testing.T, holds property) {
 	}
 }
 
-// FuzzProperties tries all of them on one fleet after another.
-func FuzzProperties(f *testing.F) {
-	f.Fuzz(rapid.MakeFuzz(func(t *rapid.T) {
-		in := fleet(t)
-		r := Plan(in)
-		for _, holds := range []property{
-			checkShape, deterministic, restrictionsHold, slotsAreKept, onlyUpgrades, enoughStay, blockersNeverHelp, moreSlotsMoveMore,
-			noSlotIsWasted, otherAttemptsDoNotCount, onlyDifferencesCount, replanningKeepsLimits, holdsUntilNextChange, wavesOpenInOrder,
-			pilotsAreFew,
-		} {
-			holds(t, in, r)
-		}
-	}))
-}
-
 func codes(r Result) map[string]Code {
 	m := map[string]Code{}
 	for _, v := range r.Verdicts {

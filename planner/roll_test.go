@@ -147,9 +147,6 @@ func quiet(p Result) bool {
 // arrives, and every limit holds on the way.
 func TestProperty14_EverybodyArrives(t *testing.T) { rapid.Check(t, everybodyArrives) }
 
-// FuzzRollouts goes on with that for as long as it is let.
-func FuzzRollouts(f *testing.F) { f.Fuzz(rapid.MakeFuzz(everybodyArrives)) }
-
 func everybodyArrives(t *rapid.T) {
 	r := newRoll(t)
 	for _, v := range r.run().Verdicts {

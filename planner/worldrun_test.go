@@ -187,9 +187,6 @@ func (w *world) run(steps int) {
 // ends on the target.
 func TestProperty15_TwoPlanners(t *testing.T) { rapid.Check(t, twoPlanners) }
 
-// FuzzTwoPlanners goes on with that for as long as it is let.
-func FuzzTwoPlanners(f *testing.F) { f.Fuzz(rapid.MakeFuzz(twoPlanners)) }
-
 func twoPlanners(t *rapid.T) {
 	w := newWorld(t, rapid.IntRange(1, 4).Draw(t, "devices"), 2)
 	w.run(rapid.IntRange(10, 250).Draw(t, "steps"))
