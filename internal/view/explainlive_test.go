@@ -11,7 +11,7 @@ import (
 	"github.com/gitopsd/gitopsd/schema"
 )
 
-const hostile = "\x1b[31m‮" + "evil\nline"
+const hostile = "\x1b[31m\u202eevil\nline"
 
 // foreseen is the plan of a policy with everything in it, for its second
 // device.

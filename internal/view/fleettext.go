@@ -277,13 +277,3 @@ func or(s, otherwise string) string {
 	}
 	return s
 }
-
-// state is the most important condition of a list, for one line.
-func stopOf(conditions []schema.Condition) *schema.Condition {
-	for i := range conditions {
-		if conditions[i].Type == "Stopped" {
-			return &conditions[i]
-		}
-	}
-	return nil
-}

@@ -192,7 +192,7 @@ func wantFits(t *testing.T, text string, width int) {
 func TestHistoryFitsEveryTerminal(t *testing.T) {
 	events := Events(life())
 	for i := range events {
-		events[i].Text = strings.Repeat("long ‮\x1b[31m", i) + events[i].Text
+		events[i].Text = strings.Repeat("long \u202e\x1b[31m", i) + events[i].Text
 	}
 	since := noon
 	for width := 40; width <= 200; width++ {
