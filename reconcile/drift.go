@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gitopsd/gitopsd/reconcile/internal/files"
 	"github.com/gitopsd/gitopsd/schema"
 )
 
@@ -39,7 +40,7 @@ func (a *Agent) repair(ctx context.Context) (changed bool) {
 		if err != nil {
 			a.driftReason = "drift could not be looked for: " + oneLine(err.Error())
 		}
-	} else if paths, err = a.files.Apply(ctx, spec, a.payload, true); err != nil {
+	} else if paths, err = a.files.Apply(ctx, spec, a.payload, files.Repair); err != nil {
 		if ctx.Err() != nil {
 			return false
 		}

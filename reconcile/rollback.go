@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/gitopsd/gitopsd/reconcile/internal/files"
 	"github.com/gitopsd/gitopsd/reconcile/internal/hooks"
 	"github.com/gitopsd/gitopsd/schema"
 )
@@ -36,7 +37,7 @@ func (a *Agent) rollBack(ctx context.Context, what string) Result {
 	var errs []error
 	due, err := a.osBack(ctx)
 	errs = append(errs, err)
-	changed, err := a.files.Apply(ctx, spec, a.payload, true)
+	changed, err := a.files.Apply(ctx, spec, a.payload, files.Back)
 	errs = append(errs, err)
 	errs = append(errs, a.hooksBack(ctx, spec, changed, due))
 	if ctx.Err() != nil {

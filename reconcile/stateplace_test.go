@@ -181,6 +181,40 @@ func TestLinkInPlaceOfAManagedFile(t *testing.T) {
 	})
 }
 
+// A hook that puts a link in the place of a folder is no dead end for the
+// rollback; where somebody's things are behind it, a person has the last word.
+func TestLinkInPlaceOfAManagedFolder(t *testing.T) {
+	spec := func(hook string) tree {
+		s := v2(tree{"directories": tree{"/srv/data": tree{"mode": "0700"}}})
+		s["hooks"] = tree{"afterUpdating": tree{"it": tree{"run": []any{"/bin/sh", "-c", "cd $GITOPSD_ROOT && " + hook + "; exit 1"}}}}
+		return s
+	}
+	d := onV1(t)
+	d.assign(2, "v1.1.0", filesSpec(map[string]string{"/opt/app/conf": "1\n"}, tree{"directories": tree{"/srv/data": tree{"mode": "0700"}, "/srv/gone": tree{}}}))
+	d.wantOnce(0, "updated")
+	before := d.snapshot()
+	d.assign(3, "v1.2.0", spec("rm -r srv/data && ln -s /nowhere srv/data && mkdir -p opt/app && ln -s ../app opt/app/conf && ln -s /nowhere srv/gone"))
+	d.wantOnce(1, "back on v1.1.0")
+	if after := d.snapshot(); after != before {
+		t.Errorf("before\n%s\nafter\n%s", before, after)
+	}
+	d.write("/srv/data/theirs", "theirs\n")
+	d.assign(4, "v1.3.0", spec("mv srv/data srv/disk && ln -s disk srv/data"))
+	d.wantOnce(1, "rollback incomplete", "/srv/data", "symlink")
+	d.wantOnce(1, "rollback incomplete")
+	if d.content("/srv/disk/theirs") != "theirs\n" || d.content("/srv/data/theirs") != "theirs\n" || d.content("/opt/app/conf") != "1\n" {
+		t.Errorf("\n%s", d.snapshot())
+	}
+	d.remove("/srv/data")
+	if err := os.Rename(d.host("/srv/disk"), d.host("/srv/data")); err != nil {
+		t.Fatal(err)
+	}
+	d.wantOnce(1, "failed", "back on v1.1.0")
+	if r := d.control.last(); r.Outcome != schema.OutcomeFailed || r.Current.Version != "v1.1.0" {
+		t.Errorf("report: %+v", r)
+	}
+}
+
 // Numbers and names that no report could carry are no state: the device would
 // be silent for ever.
 func TestStateThatCouldNotBeReported(t *testing.T) {

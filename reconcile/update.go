@@ -11,6 +11,7 @@ import (
 
 	"github.com/gitopsd/gitopsd/reconcile/internal/checks"
 	"github.com/gitopsd/gitopsd/reconcile/internal/failure"
+	"github.com/gitopsd/gitopsd/reconcile/internal/files"
 	"github.com/gitopsd/gitopsd/reconcile/internal/hooks"
 	"github.com/gitopsd/gitopsd/schema"
 )
@@ -289,7 +290,7 @@ func (a *Agent) reconcile(ctx context.Context, r *record, spec *schema.Spec) (re
 			return false, err
 		}
 	}
-	changed, err := a.files.Apply(ctx, spec, a.payload, false)
+	changed, err := a.files.Apply(ctx, spec, a.payload, files.Onward)
 	if err != nil {
 		return false, err
 	}

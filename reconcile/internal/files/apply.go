@@ -19,20 +19,22 @@ import (
 // Apply makes the device have exactly the spec's files and directories, in an
 // order in which every step can be repeated; what the spec drops goes, and
 // what was there before comes back. changed lists paths that differ now.
-// Called with the old spec it is the rollback: keepGoing continues past single
-// errors and joins them.
+// A rollback is an Apply of the old spec.
 //
-// The order is: sweep what a crash left, drop, record what will be changed,
+// The order is: take links away that stand in the place of our folders (only on
+// the way back), sweep what a crash left, drop, record what will be changed,
 // then write. Dropping comes first so that a path may change from file to
 // folder; recording comes after it, so that one write of the record serves
 // both, and before any write, so that nothing is overwritten unrecorded.
-func (c *Controller) Apply(ctx context.Context, spec *schema.Spec, p Payloads, keepGoing bool) (changed []string, err error) {
-	wants, err := c.wants(spec)
-	if err != nil {
-		return nil, err
+func (c *Controller) Apply(ctx context.Context, spec *schema.Spec, p Payloads, way Way) (changed []string, err error) {
+	a := &application{Controller: c, ctx: ctx, payloads: p, keepGoing: way != Onward, back: way == Back, next: maps.Clone(c.managed), changed: map[string]bool{}}
+	if way == Back && ctx.Err() == nil {
+		a.errs = c.unlink(spec, a.changed) // before paths are followed
 	}
-	a := &application{Controller: c, ctx: ctx, payloads: p, keepGoing: keepGoing, wants: wants, byReal: index(wants),
-		next: maps.Clone(c.managed), changed: map[string]bool{}}
+	if a.wants, err = c.wants(spec); err != nil {
+		return sortedKeys(a.changed), joinErrors(append(a.errs, err))
+	}
+	a.byReal = index(a.wants)
 	for _, step := range []func() error{a.refuse, a.sweep, a.drop, a.record, a.write} {
 		if err = step(); err != nil {
 			break
@@ -50,6 +52,7 @@ type application struct {
 	ctx       context.Context
 	payloads  Payloads
 	keepGoing bool
+	back      bool
 	wants     []*want
 	byReal    map[string]*want
 	next      map[string]*entry // what will be managed
@@ -221,7 +224,10 @@ func (a *application) dropFile(at string, e *entry, info fs.FileInfo) error {
 
 func (a *application) dropDir(at string, e *entry, info fs.FileInfo, needed bool) (gone bool, err error) {
 	switch {
-	case info == nil || !info.IsDir():
+	case info != nil && !info.IsDir():
+		a.warn(fmt.Errorf("%s: something else than the folder stands there now; it is left alone", at))
+		return true, nil
+	case info == nil:
 		return true, a.lasts(at)
 	case e.Original != nil:
 		if disk.MetaOf(info) == e.Original.meta() {
@@ -286,6 +292,13 @@ func (a *application) record() error {
 	return a.ctx.Err()
 }
 
+func (a *application) mismatch(w *want, info fs.FileInfo, managed map[string]*entry) string {
+	if a.back && !w.dir && isLink(info) {
+		return ""
+	}
+	return mismatch(w, info, managed)
+}
+
 func sameEntry(x, y *entry) bool {
 	if x.Original != nil && y.Original != nil {
 		return x.Spec == y.Spec && x.Dir == y.Dir && x.Implicit == y.Implicit && *x.Original == *y.Original
@@ -313,7 +326,7 @@ func (a *application) recordOne(w *want) error {
 	}
 	exists := err == nil
 	if exists {
-		if why := mismatch(w, info, a.next); why != "" {
+		if why := a.mismatch(w, info, a.next); why != "" {
 			return w.permanent("%s", why)
 		}
 	}
@@ -330,7 +343,7 @@ func (a *application) recordOne(w *want) error {
 	}
 	e := &entry{Spec: w.spec, Dir: w.dir}
 	switch {
-	case !exists:
+	case !exists, isLink(info):
 	case w.dir:
 		e.Original = originalOf(info, "")
 	default:
@@ -373,7 +386,7 @@ func (a *application) writeOne(w *want) (did bool, err error) {
 		return false, err
 	}
 	if exists {
-		if why := mismatch(w, info, a.managed); why != "" {
+		if why := a.mismatch(w, info, a.managed); why != "" {
 			return false, w.permanent("%s", why)
 		}
 		same := w.dir

@@ -67,6 +67,8 @@ func mismatch(w *want, info fs.FileInfo, managed map[string]*entry) string {
 	switch t := info.Mode().Type(); {
 	case t == fs.ModeSymlink && !w.dir && isFile(managed[w.real]):
 		return ""
+	case t == fs.ModeSymlink && w.dir:
+		return "a symlink is in its place, and symlinks are neither followed nor replaced; put a folder there, or name the one that it leads to"
 	case t == fs.ModeSymlink:
 		return "a symlink is in its place, and symlinks are neither followed nor replaced; name the file that it leads to"
 	case w.dir && t != fs.ModeDir:

@@ -85,7 +85,7 @@ func TestB65_B90_CrashAtEveryStep(t *testing.T) {
 			d := base(t)
 			d.apply(oldSpec())
 			d.start(crashAt(n))
-			_, err := d.ctl.Apply(context.Background(), newSpec(), nil, false)
+			_, err := d.ctl.Apply(context.Background(), newSpec(), nil, Onward)
 			if err == nil {
 				done = true
 			} else if !errors.Is(err, errCrash) {
@@ -93,7 +93,7 @@ func TestB65_B90_CrashAtEveryStep(t *testing.T) {
 			}
 			// The rollback is interrupted too, at a place that moves along.
 			d.start(crashAt(n * 7 % 41))
-			if _, err := d.ctl.Apply(context.Background(), oldSpec(), nil, true); err != nil && !errors.Is(err, errCrash) {
+			if _, err := d.ctl.Apply(context.Background(), oldSpec(), nil, Back); err != nil && !errors.Is(err, errCrash) {
 				t.Fatalf("step %d: %v", n, err)
 			}
 			way := []*schema.Spec{oldSpec(), newSpec(), nil}
@@ -154,7 +154,7 @@ func TestB67_FullOrReadOnlyDiskAtEveryStep(t *testing.T) {
 					}
 					return nil
 				})
-				_, err := d.ctl.Apply(context.Background(), newSpec(), nil, false)
+				_, err := d.ctl.Apply(context.Background(), newSpec(), nil, Onward)
 				if hit && errno == syscall.ENOSPC && err != nil && (class(err) != schema.ClassRetryable || !errors.Is(err, errno)) {
 					t.Errorf("step %d: %v, want a retryable failure", n, err)
 				}
@@ -164,7 +164,7 @@ func TestB67_FullOrReadOnlyDiskAtEveryStep(t *testing.T) {
 					left = 1 << 30
 				}
 				if n%2 == 0 {
-					if _, err := d.ctl.Apply(context.Background(), oldSpec(), nil, true); err != nil {
+					if _, err := d.ctl.Apply(context.Background(), oldSpec(), nil, Back); err != nil {
 						t.Fatalf("step %d: going back: %v", n, err)
 					}
 					if got := d.tree(); got != onOld {
@@ -196,7 +196,7 @@ func TestRecordOnDiskIsTheOneInMemory(t *testing.T) {
 			}
 			return nil
 		})
-		_, _ = d.ctl.Apply(context.Background(), newSpec(), nil, false)
+		_, _ = d.ctl.Apply(context.Background(), newSpec(), nil, Onward)
 		left = 0 // over
 		d.apply(oldSpec())
 		memory := d.ctl.managed
@@ -224,7 +224,7 @@ func TestCopyThatCouldNotBeSynced(t *testing.T) {
 		return nil
 	})
 	spec := &schema.Spec{Files: map[string]*schema.File{"/etc/a": file("ours", "0600")}}
-	if _, err := d.ctl.Apply(context.Background(), spec, nil, false); !errors.Is(err, syscall.EIO) || placed[state+"/original"] != 1 {
+	if _, err := d.ctl.Apply(context.Background(), spec, nil, Onward); !errors.Is(err, syscall.EIO) || placed[state+"/original"] != 1 {
 		t.Fatalf("%v, %v", err, placed)
 	}
 	bad = false
@@ -234,7 +234,7 @@ func TestCopyThatCouldNotBeSynced(t *testing.T) {
 	}
 	spec.Files["/etc/a"] = file("ours, newer", "0600")
 	bad = true
-	if _, err := d.ctl.Apply(context.Background(), spec, nil, false); !errors.Is(err, syscall.EIO) {
+	if _, err := d.ctl.Apply(context.Background(), spec, nil, Onward); !errors.Is(err, syscall.EIO) {
 		t.Fatal(err)
 	}
 	bad = false

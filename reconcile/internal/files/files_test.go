@@ -77,7 +77,7 @@ func (d *device) put(path, content string, mode fs.FileMode) {
 
 func (d *device) apply(spec *schema.Spec) []string {
 	d.t.Helper()
-	changed, err := d.ctl.Apply(context.Background(), spec, nil, false)
+	changed, err := d.ctl.Apply(context.Background(), spec, nil, Onward)
 	if err != nil {
 		d.t.Fatalf("apply: %v", err)
 	}
@@ -196,7 +196,7 @@ func TestB88_OnlyModeOrOwnerChanged(t *testing.T) {
 	// Setuid survives a change of owner, which takes it away first.
 	d.put("etc/passwd", "root:x:0:0::/:\nedge:x:1234:1234::/:\n", 0o644)
 	err := func() error {
-		_, err := d.ctl.Apply(context.Background(), spec("4750", "edge"), nil, false)
+		_, err := d.ctl.Apply(context.Background(), spec("4750", "edge"), nil, Onward)
 		return err
 	}()
 	if os.Geteuid() != 0 {
@@ -292,7 +292,7 @@ func TestB93_SymlinkInPlaceOfAManagedFile(t *testing.T) {
 	for _, p := range []string{"/l1", "/l2", "/l3", "/l4", "/l3/x"} {
 		spec := &schema.Spec{Files: map[string]*schema.File{p: file("new", "")}}
 		check := d.ctl.Check(spec, nil)
-		_, apply := d.ctl.Apply(context.Background(), spec, nil, false)
+		_, apply := d.ctl.Apply(context.Background(), spec, nil, Onward)
 		for _, err := range []error{check, apply} {
 			if class(err) != schema.ClassPermanent || !strings.Contains(err.Error(), p) || !strings.Contains(err.Error(), "symlink") && p != "/l3/x" {
 				t.Errorf("%s: %v, want a permanent failure that speaks of the symlink", p, err)
@@ -343,7 +343,7 @@ func TestB95_PathsThatNoSpecMayName(t *testing.T) {
 		if err := d.ctl.Check(spec, nil); class(err) != schema.ClassPermanent {
 			t.Errorf("Check(%q): %v, want a permanent failure", p, err)
 		}
-		if changed, err := d.ctl.Apply(context.Background(), spec, nil, true); class(err) != schema.ClassPermanent || len(changed) > 0 {
+		if changed, err := d.ctl.Apply(context.Background(), spec, nil, Back); class(err) != schema.ClassPermanent || len(changed) > 0 {
 			t.Errorf("Apply(%q): %v %v, want a permanent failure", p, changed, err)
 		}
 	}
@@ -398,7 +398,7 @@ func TestCheck_TellsAllThatCannotWork(t *testing.T) {
 	if class(err) != schema.ClassRetryable {
 		t.Errorf("a payload that cannot be had: %v", err)
 	}
-	_, err = d.ctl.Apply(context.Background(), missing, func(string) ([]byte, error) { return []byte("other"), nil }, false)
+	_, err = d.ctl.Apply(context.Background(), missing, func(string) ([]byte, error) { return []byte("other"), nil }, Onward)
 	if class(err) != schema.ClassRetryable || d.mode("p") != "missing" {
 		t.Errorf("a payload with another sum: %v, %s", err, d.mode("p"))
 	}
@@ -423,7 +423,7 @@ func TestApply_FileBecomesFolderAndBack(t *testing.T) {
 	if err := d.ctl.Check(asFile, nil); class(err) != schema.ClassPermanent {
 		t.Errorf("with a user's file in the folder: %v", err)
 	}
-	if _, err := d.ctl.Apply(context.Background(), asFile, nil, false); class(err) != schema.ClassPermanent || d.content("opt/k/user") != "mine" {
+	if _, err := d.ctl.Apply(context.Background(), asFile, nil, Onward); class(err) != schema.ClassPermanent || d.content("opt/k/user") != "mine" {
 		t.Errorf("with a user's file in the folder: %v, %q", err, d.content("opt/k/user"))
 	}
 	d.apply(asDir)
@@ -439,16 +439,16 @@ func TestApply_KeepGoing(t *testing.T) {
 		t.Fatal(err)
 	}
 	spec := &schema.Spec{Files: map[string]*schema.File{"/a": file("2", ""), "/b": file("2", ""), "/c": file("2", "")}}
-	if _, err := d.ctl.Apply(context.Background(), spec, nil, false); err == nil || d.content("b") != "1" {
+	if _, err := d.ctl.Apply(context.Background(), spec, nil, Onward); err == nil || d.content("b") != "1" {
 		t.Errorf("without keepGoing: %v, b = %q", err, d.content("b"))
 	}
-	changed, err := d.ctl.Apply(context.Background(), spec, nil, true)
+	changed, err := d.ctl.Apply(context.Background(), spec, nil, Back)
 	if err == nil || !strings.Contains(err.Error(), "/a") || strings.Join(changed, " ") != "/b /c" {
 		t.Errorf("with keepGoing: %v, changed %v", err, changed)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if changed, err := d.ctl.Apply(ctx, nil, nil, true); !errors.Is(err, context.Canceled) || len(changed) > 0 {
+	if changed, err := d.ctl.Apply(ctx, nil, nil, Back); !errors.Is(err, context.Canceled) || len(changed) > 0 {
 		t.Errorf("cancelled: %v, %v", changed, err)
 	}
 }
