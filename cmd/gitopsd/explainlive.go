@@ -46,7 +46,7 @@ func (a *app) foresee(ctx context.Context, r *reader, status *sweep.Status, id s
 	// What decided stands in what was swept; what will decide, in the head.
 	place := swept
 	if q.Next != nil {
-		q.Next.Commit, q.Next.Ahead = head, head != swept
+		q.Next.Commit, q.Next.Ahead, q.Next.Unheard = head, head != swept, q.Report == nil
 		place = head
 	}
 	if q.Source, err = r.source(ctx, place); err != nil {

@@ -104,10 +104,15 @@ func (h *historyReader) read(ctx context.Context, file string) error {
 			}
 		}
 		change := view.Change{Commit: found.Commit, Time: found.Time}
-		if change.Before, err = h.standing(ctx, found.Parent, was, found.Old); err != nil {
-			return err
+		if change.After, err = h.standing(ctx, found.Commit, file, found.New); err == nil {
+			change.Before, err = h.standing(ctx, found.Parent, was, found.Old)
 		}
-		if change.After, err = h.standing(ctx, found.Commit, file, found.New); err != nil {
+		var strange *strangeVersion
+		if errors.As(err, &strange) {
+			h.result.why = fmt.Sprintf("what stands there at %s cannot be read: %s", short(found.Commit), strange.why)
+			return nil
+		}
+		if err != nil {
 			return err
 		}
 		h.result.changes = append(h.result.changes, change)
@@ -139,7 +144,7 @@ func (h *historyReader) further(_ string, when time.Time) bool {
 		h.older = 0
 	}
 	switch {
-	case h.older > clockSlop:
+	case h.older >= clockSlop:
 		return false
 	case h.bounds.commits > 0 && looks >= h.bounds.commits:
 		h.result.why = fmt.Sprintf("%d commits were looked at, back to %s", looks, when.UTC().Format("2006-01-02 15:04Z"))
@@ -184,6 +189,12 @@ func (h *historyReader) standing(ctx context.Context, commit, file, blob string)
 	return s, err
 }
 
+// strangeVersion is an earlier version of a document that this program does
+// not understand.
+type strangeVersion struct{ why string }
+
+func (e *strangeVersion) Error() string { return e.why }
+
 // readOnce reads a document of the status branch that was not among the last.
 func readOnce[T any](ctx context.Context, r *repo.Repo, known map[string]*T, file, blob string) (*T, error) {
 	if doc := known[blob]; doc != nil {
@@ -196,7 +207,7 @@ func readOnce[T any](ctx context.Context, r *repo.Repo, known map[string]*T, fil
 	doc := new(T)
 	for _, p := range schema.DecodeStatus(file, data, doc) {
 		if p.Severity == schema.SeverityError {
-			return nil, errors.New(problemText(p))
+			return nil, &strangeVersion{problemText(p)}
 		}
 	}
 	const kept = 4 // what a commit leaves is what the next one finds

@@ -17,6 +17,9 @@ type NextSweep struct {
 	Limits  planner.Limits // of its policy
 	// Ahead says that Commit was not swept yet.
 	Ahead bool
+	// Unheard says that no report of the device could be read, as where
+	// devices report to the daemon alone.
+	Unheard bool
 }
 
 // Live is the verdict of the next sweep.
@@ -47,9 +50,25 @@ type DeviceMark struct {
 	Mark    schema.FailureMark `json:"mark"`
 }
 
-// live compares the next sweep with what stands on the status branch.
+// knowsLess says that a verdict on record comes from what a daemon alone has
+// heard, so that a plan without it is no contradiction.
+func (n *NextSweep) knowsLess(code string) bool {
+	switch planner.Code(code) {
+	case planner.Duplicate:
+		return true
+	case planner.NeedsAgent, planner.ByHand, planner.Busy:
+		return n.Unheard
+	}
+	return false
+}
+
+// live compares the next sweep with what stands on the status branch; nil
+// where the daemon knows more.
 func (n *NextSweep) live(d *schema.DeviceStatus) *Live {
 	v := &n.Verdict
+	if n.knowsLess(d.Verdict.Code) && d.Verdict.Code != string(v.Code) {
+		return nil
+	}
 	code, reason := v.ForGit(n.At)
 	l := &Live{
 		Commit: n.Commit, At: n.At.UTC(),

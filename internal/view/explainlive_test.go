@@ -82,6 +82,23 @@ func TestExplainSaysWhenItCanGoOn(t *testing.T) {
 	}
 }
 
+// What only a daemon can have heard is not contradicted.
+func TestExplainKnowsLessThanTheDaemon(t *testing.T) {
+	next := foreseen(t, unfrozen)
+	for _, c := range []struct {
+		code    string
+		unheard bool
+		told    bool
+	}{{"Duplicate", false, false}, {"NeedsAgent", true, false}, {"NeedsAgent", false, true}, {"Held", true, true}} {
+		d := status("gw-2", c.code, "because", nil)
+		next.Unheard = c.unheard
+		e := Explain(Question{Path: "devices/x.yaml", Status: Status{Devices: map[string]*schema.DeviceStatus{"devices/x.yaml": d}}, Next: next})
+		if told := e.Live != nil && e.Live.Differs; told != c.told {
+			t.Errorf("%+v: told that it differs: %v", c, told)
+		}
+	}
+}
+
 // The limit that binds is the queue's in git, and its own here.
 func TestExplainNamesTheLimitThatBinds(t *testing.T) {
 	d := status("gw-2", "Queued", "waits for its turn to go to v1.5.0", nil)
