@@ -81,6 +81,10 @@ func policyFindings(p *Policy) []finding {
 		if !isVersion(v) {
 			found = append(found, finding{pointer: fmt.Sprintf("/spec/rollbackFrom/%d", i), rule: ruleVersion,
 				msg: fmt.Sprintf("%s is no version", quote(v)), hint: versionHint})
+		} else if s.TargetVersion != "" && numbers(v) == numbers(s.TargetVersion) {
+			found = append(found, finding{pointer: fmt.Sprintf("/spec/rollbackFrom/%d", i), rule: ruleRollbackTarget, warning: true,
+				msg:  fmt.Sprintf("%s is the target, and named as a version to come down from", v),
+				hint: "take it out of the list if the release is good now; if not, name another target"})
 		}
 	}
 	found = append(found, waveFindings(s.Waves, "/spec/waves")...)

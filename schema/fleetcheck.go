@@ -60,7 +60,7 @@ func (p *pass) checkPolicies() {
 	for _, f := range p.policies {
 		if f.content.policy != nil && !f.broken {
 			if uses[f].count == 0 && !unsure {
-				p.warnAt(f, "/spec/selector", ruleNoDevice, "the policy selects no device", "")
+				p.warnAt(f, "/spec/selector", ruleNoDevice, "the policy selects no device", p.meant(f.content.policy.Spec.Selector, p.everyone()))
 			}
 			p.checkTarget(f, uses[f])
 			p.checkRollback(f)
@@ -71,9 +71,30 @@ func (p *pass) checkPolicies() {
 			}
 		}
 	}
+	p.checkSpellings()
 	if !unsure {
 		p.checkFleetDocument()
 	}
+}
+
+// checkSpellings finds releases whose versions differ only in the v.
+func (p *pass) checkSpellings() {
+	for _, f := range p.releases {
+		v := f.place.name
+		if twin := "v" + v; p.lines[f.place.line][twin] != nil {
+			p.warnAt(f, "/metadata/name", ruleSpelling, fmt.Sprintf("%s and %s are one version, and both are releases of %s", v, twin, clip(f.place.line)),
+				"keep one of them: from one to the other is no upgrade")
+		}
+	}
+}
+
+// everyone is all devices.
+func (p *pass) everyone() []*Member {
+	all := make([]*Member, 0, len(p.devices))
+	for _, d := range p.devices {
+		all = append(all, p.states[d.path].member)
+	}
+	return all
 }
 
 // checkFleetDocument compares what holds over all policies with all devices.
@@ -82,11 +103,7 @@ func (p *pass) checkFleetDocument() {
 	if f == nil || f.broken || len(f.content.fleet.Spec.Budgets) == 0 {
 		return
 	}
-	devices := make([]*Member, 0, len(p.devices))
-	for _, d := range p.devices {
-		devices = append(devices, p.states[d.path].member)
-	}
-	p.checkGroups(f, f.content.fleet.Spec.Budgets, devices)
+	p.checkGroups(f, f.content.fleet.Spec.Budgets, p.everyone())
 }
 
 func (p *pass) checkTarget(f *file, use *policyUse) {

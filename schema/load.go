@@ -110,6 +110,7 @@ type pass struct {
 	documents map[*file]*document // of files that a problem needed a position of
 	names     map[string][]string // see namesIn
 	hinted    int                 // missing sources that a name was looked for
+	guessed   int                 // selectors that a label was looked for
 	known     map[findingKey]*findingKey
 }
 

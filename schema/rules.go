@@ -84,6 +84,8 @@ const (
 	ruleTarget            = "target-without-release"
 	rulePin               = "pin-without-release"
 	ruleRollback          = "rollback-without-release"
+	ruleRollbackTarget    = "rollback-from-target"
+	ruleSpelling          = "version-spelled-twice"
 	ruleOwnVersion        = "own-version-without-release"
 	ruleOverlayConflict   = "overlay-conflict"
 	ruleSourcePath        = "source-path"

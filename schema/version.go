@@ -27,12 +27,15 @@ func isVersion(s string) bool {
 	return m != nil && !describedForm.MatchString(m[5])
 }
 
+// numbers is a version without the v that may stand before it.
+func numbers(v string) string { return strings.TrimPrefix(v, "v") }
+
 const versionHint = "a version looks like v1.5.0 or v1.5.0-rc.1"
 
 // releaseHint names the release that was probably meant, or the ones there are.
 func releaseHint(version string, known []string) string {
 	for _, k := range known {
-		if strings.TrimPrefix(k, "v") == strings.TrimPrefix(version, "v") {
+		if numbers(k) == numbers(version) {
 			return fmt.Sprintf("did you mean %s?", k)
 		}
 	}

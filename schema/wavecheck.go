@@ -98,8 +98,11 @@ func (p *pass) checkEmptyWave(f *file, c *crew, i int) {
 	if w.Optional {
 		return
 	}
-	p.warnAt(f, at, ruleWaveNobody, fmt.Sprintf("the wave %s matches no device of the policy", w.Name),
-		"the later waves would wait for ever; correct the selector, or say optional: true")
+	hint := "the later waves would wait for ever; correct the selector, or say optional: true"
+	if near := p.meant(w.Selector, c.free); near != "" {
+		hint = near + " " + hint
+	}
+	p.warnAt(f, at, ruleWaveNobody, fmt.Sprintf("the wave %s matches no device of the policy", w.Name), hint)
 }
 
 func areIs(n int) string {

@@ -71,6 +71,11 @@ func compareVersions(a, b string) int {
 	return x.Compare(y)
 }
 
+// sameVersion says whether two spellings are of one version: v1.1.0 and 1.1.0.
+func sameVersion(a, b string) bool {
+	return a == b || parseVersion(a) != nil && parseVersion(b) != nil && parseVersion(a).String() == parseVersion(b).String()
+}
+
 // older says whether a version is surely older than another.
 func older(a, b string) bool {
 	return parseVersion(a) != nil && parseVersion(b) != nil && compareVersions(a, b) < 0

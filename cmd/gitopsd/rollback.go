@@ -21,8 +21,10 @@ rollbackFrom, without which no device goes down; in the fleet repository in DIR
 (default: here). The change is printed; the commit is yours.
 
 Without --to the target is what it was before, as the git history of the file
-has it, or the newest release below the present one. Where neither is sure,
-nothing is changed. A rollback that the file has already is not gone on with
+has it, or the newest release below the present one. It is never a version
+that rollbackFrom names already, nor one that devices failed as far as the
+clone knows. Where it is not sure, as in a clone without its whole history,
+nothing is changed, and the releases are listed. A rollback that the file has already is not gone on with
 unless --to says how far.
 
 Exit codes: 0 done, or nothing to do; 1 it could not be done; 2 wrong usage;
@@ -74,7 +76,7 @@ func (t *workTree) rollback(ctx context.Context, name, to string) (edited, error
 	}
 	if to == from {
 		// Only the target was set back, here or in a commit.
-		from = newerOf(before, to)
+		from = newerOf(before.versions, to)
 	}
 	switch {
 	case from == "" && policy.Spec.TargetVersion == "":
@@ -96,36 +98,68 @@ func (t *workTree) rollback(ctx context.Context, name, to string) (edited, error
 }
 
 // earlier is the version that a policy had before the present one, or the
-// newest release below that.
-func (t *workTree) earlier(p *schema.Policy, before []string) (string, error) {
+// newest release below that. A version that devices were taken back from
+// before, or that they failed, is none to go back to without being told.
+func (t *workTree) earlier(p *schema.Policy, past pastTargets) (string, error) {
 	from := p.Spec.TargetVersion
 	versions, files := t.releasesOf(lineOf(p))
 	lower := olderReleases(versions, from)
-	earlier := slices.DeleteFunc(slices.Clone(before), func(v string) bool { return v == from })
+	earlier := slices.DeleteFunc(slices.Clone(past.versions), func(v string) bool { return v == from })
 	if len(earlier) > 0 && older(from, earlier[0]) {
 		// Somebody has set the target back, and named no version to come down
 		// from: that may be what is wanted now, or one step more.
 		err := fmt.Errorf("the target of %s has been set back from %s to %s, and whether to stay there is not clear", p.Metadata.Name, earlier[0], from)
 		return "", withHint(err, "--to %s takes its devices back as well; older releases are %s", from, or(some(lower), "none"))
 	}
-	for _, v := range earlier {
-		if older(v, from) && files[v] != "" {
-			return v, nil
-		}
+	left := func(v string) bool {
+		return slices.ContainsFunc(p.Spec.RollbackFrom, func(r string) bool { return sameVersion(r, v) })
 	}
+	var likely []string
 	for _, v := range lower {
-		if parseVersion(v).Prerelease() == "" {
-			return v, nil
+		if parseVersion(v).Prerelease() == "" && !left(v) {
+			likely = append(likely, v)
 		}
 	}
-	err := fmt.Errorf("cannot tell which version %s should go back to from %s", p.Metadata.Name, or(from, "the build of gitopsd itself"))
+	to := ""
+	for _, v := range earlier {
+		if older(v, from) && files[v] != "" && !left(v) {
+			to = v
+			break
+		}
+	}
+	// What nobody is known to have run is gone to only where there is nothing
+	// else that it could have been.
+	if to == "" && len(likely) > 0 && (past.whole || len(likely) == 1) {
+		to = likely[0]
+	}
+	why := ""
+	switch n := past.failed(p, to); {
+	case to != "" && n == 0:
+		return to, nil
+	case to != "":
+		why = fmt.Sprintf(": %s failed %s, which would be next", plural(n, "device"), to)
+	case !past.whole && len(likely) > 0:
+		why = ": the git history here does not say, it is missing or was cut off (git fetch --unshallow gets the rest)"
+	}
+	err := fmt.Errorf("cannot tell which version %s should go back to from %s%s", p.Metadata.Name, or(from, "the build of gitopsd itself"), why)
 	switch {
 	case len(lower) > 0:
-		return "", withHint(err, "say it: --to %s; older releases are %s", lower[0], some(lower))
+		return "", withHint(err, "say it: --to VERSION; older releases are %s", some(annotated(lower, left)))
 	case len(versions) > 0:
 		return "", withHint(err, "say it with --to; the releases of %s are %s", lineOf(p), some(versions))
 	}
 	return "", withHint(err, "the line %s has no release", lineOf(p))
+}
+
+// annotated marks the versions that rollbackFrom names.
+func annotated(versions []string, left func(string) bool) []string {
+	list := slices.Clone(versions)
+	for i, v := range list {
+		if left(v) {
+			list[i] += " (in rollbackFrom)"
+		}
+	}
+	return list
 }
 
 // olderReleases are the versions that are older than another, newest first.

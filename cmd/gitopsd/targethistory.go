@@ -6,6 +6,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gitopsd/gitopsd/repo"
@@ -19,45 +20,95 @@ const (
 	targetChanges = 50
 )
 
+// pastTargets is what the git repository of a work tree says of the versions
+// that a policy had.
+type pastTargets struct {
+	versions []string // newest first, each once; also the present one
+	whole    bool     // nothing before them was left out
+	// failures are the marks on the status branch, as far as the clone has
+	// that branch.
+	failures []*schema.FailureMarks
+}
+
 // targetsBefore are the targets that a policy has had in the commits of a work
-// tree, newest first, each once. It is empty where there is no history.
-func targetsBefore(ctx context.Context, dir, file string) []string {
+// tree. They are none where there is no history.
+func targetsBefore(ctx context.Context, dir, file string) pastTargets {
 	root, inside := gitRoot(dir)
 	if root == "" {
-		return nil
+		return pastTargets{}
 	}
 	r, err := repo.Open(repo.Config{URL: root, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
-		return nil
+		return pastTargets{}
 	}
 	defer r.Close()
+	past := pastTargets{failures: knownFailures(ctx, r)}
 	branch, err := r.Head(ctx)
 	if err != nil || branch == "" {
-		return nil
+		return past
 	}
 	ref := "refs/heads/" + branch
 	refs, err := r.Refs(ctx, ref)
 	if err != nil || refs[ref] == "" {
-		return nil
+		return past
 	}
 	var commits []string
 	err = r.Log(ctx, refs[ref], "", func(hash, _ string, _ time.Time, _ string) bool {
 		commits = append(commits, hash)
 		return len(commits) <= targetCommits
 	})
-	if err != nil {
-		return nil
-	}
-	if len(commits) <= targetCommits {
+	past.whole = err == nil && !r.IsShallow() && len(commits) <= targetCommits
+	if past.whole {
 		commits = append(commits, "") // the root's parent is nothing
 	}
-	return targetsOf(ctx, r, commits, path.Join(inside, file))
+	all := false
+	past.versions, all = targetsOf(ctx, r, commits, path.Join(inside, file))
+	past.whole = past.whole && all
+	return past
+}
+
+// knownFailures are the failures that the status branch tells, or the copy of
+// it that a clone has.
+func knownFailures(ctx context.Context, r *repo.Repo) []*schema.FailureMarks {
+	for _, branch := range []string{"refs/heads/" + schema.DefaultStatusBranch, "refs/remotes/origin/" + schema.DefaultStatusBranch} {
+		refs, err := r.Refs(ctx, branch)
+		if err != nil || refs[branch] == "" {
+			continue
+		}
+		var marks []*schema.FailureMarks
+		// What cannot be read tells of no failure, and of nothing else either.
+		_ = r.Walk(ctx, refs[branch], func(p, blob string, _ uint32) error {
+			if !strings.HasPrefix(p, "failures/") {
+				return nil
+			}
+			data, err := r.Blob(ctx, blob, documentLimit)
+			if err != nil {
+				return err
+			}
+			m := &schema.FailureMarks{}
+			schema.Decode(p, data, m)
+			marks = append(marks, m)
+			return nil
+		})
+		return marks
+	}
+	return nil
+}
+
+// failed is how many devices of a policy have failed or refused a version.
+func (past *pastTargets) failed(p *schema.Policy, version string) int {
+	n := 0
+	for _, m := range past.failures {
+		if m.Policy == p.Metadata.Name && or(m.Line, m.Policy) == lineOf(p) && sameVersion(m.Version, version) {
+			n += len(m.Marks)
+		}
+	}
+	return n
 }
 
 // targetsOf reads the versions of a policy's file in commits, newest first;
-// what cannot be read is left out.
-func targetsOf(ctx context.Context, r *repo.Repo, commits []string, file string) []string {
-	var targets []string
+// what cannot be read is left out. It says whether it looked at all of them.
+func targetsOf(ctx context.Context, r *repo.Repo, commits []string, file string) (targets []string, all bool) {
 	changes := 0
 	for i := 0; i+1 < len(commits) && changes < targetChanges; i++ {
 		blob := ""
@@ -68,7 +119,7 @@ func targetsOf(ctx context.Context, r *repo.Repo, commits []string, file string)
 			return nil
 		})
 		if err != nil {
-			return targets
+			return targets, false
 		}
 		if blob == "" {
 			continue
@@ -76,7 +127,7 @@ func targetsOf(ctx context.Context, r *repo.Repo, commits []string, file string)
 		changes++
 		data, err := r.Blob(ctx, blob, documentLimit)
 		if err != nil {
-			return targets
+			return targets, false
 		}
 		var policy schema.Policy
 		schema.Decode(file, data, &policy)
@@ -84,7 +135,7 @@ func targetsOf(ctx context.Context, r *repo.Repo, commits []string, file string)
 			targets = append(targets, v)
 		}
 	}
-	return targets
+	return targets, changes < targetChanges
 }
 
 // gitRoot finds the work tree that a folder is in, and where in it that is.
