@@ -64,6 +64,11 @@ func setupScript(env *testscript.Env) error {
 	env.Setenv("HOME", home)
 	env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, ".state"))
 	env.Setenv("NO_COLOR", "1")
+	example, err := filepath.Abs("../../examples/fleet-repo")
+	if err != nil {
+		return err
+	}
+	env.Setenv("EXAMPLE", example)
 	env.Defer(w.end)
 	return nil
 }

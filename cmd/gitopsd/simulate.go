@@ -108,7 +108,6 @@ func (o *simulateOptions) bind(cmd *cobra.Command) {
 	for _, name := range []string{"head", "devices", "by", "seed", "update-time", "offline", "offline-for", "failures", "refusals", "back-after", "interval", "until"} {
 		_ = cmd.RegisterFlagCompletionFunc(name, offerNothing) // the error is for a flag that does not exist
 	}
-	cmd.MarkFlagsMutuallyExclusive("bad", "failures")
 }
 
 func (o *simulateOptions) assumptions() simulate.Assumptions {
@@ -130,6 +129,12 @@ func (a *app) simulate(cmd *cobra.Command, options *readerOptions, o *simulateOp
 		return nil, usagef("--devices %d: want a number from 1 to %d", o.devices, maxMadeUp)
 	case o.devices > 0 && cmd.Flags().Changed("repo"):
 		return nil, withHint(usagef("--devices makes devices up, and --repo asks for the real ones"), "leave one of them out")
+	}
+	if o.bad && cmd.Flags().Changed("failures") {
+		return nil, withHint(usagef("--bad is --failures 100%%"), "leave one of them out")
+	}
+	if err := o.assumptions().Check(); err != nil {
+		return nil, usagef("%w", err)
 	}
 	spec, _, _, err := options.resolve(cmd, a.env)
 	if err != nil {
@@ -195,6 +200,9 @@ func (a *app) printSimulation(doc *simulate.Simulation, format string) error {
 	}
 	if err := view.WriteSimulation(a.out, doc, a.look()); err != nil {
 		return err
+	}
+	for _, w := range doc.Warnings {
+		a.sayln("warning: %s", clean(w))
 	}
 	a.sayln("%s", assumedText(doc))
 	return nil

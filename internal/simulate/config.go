@@ -90,8 +90,17 @@ type Step struct {
 	Pending int // devices that are to
 }
 
+// Check says what makes no sense in the assumptions; nil = nothing.
+func (a Assumptions) Check() error { return a.setDefaults() }
+
 func (c *Config) setDefaults() error {
-	a := &c.Assume
+	if c.By == "" {
+		c.By = DefaultBy
+	}
+	return c.Assume.setDefaults()
+}
+
+func (a *Assumptions) setDefaults() error {
 	for _, d := range []struct {
 		value *schema.Duration
 		def   time.Duration
@@ -105,9 +114,6 @@ func (c *Config) setDefaults() error {
 		if *d.value < 0 {
 			return errors.New("a length of time is negative")
 		}
-	}
-	if c.By == "" {
-		c.By = DefaultBy
 	}
 	for _, r := range []struct {
 		name  string

@@ -20,6 +20,7 @@ type device struct {
 	silent  bool
 	heard   time.Time
 	returns time.Time
+	away    time.Time // what the record says of it, of one that is away at the beginning
 	outage  int64
 	spoke   time.Time // the last time it said something of its own accord
 	idles   time.Time // when it will no longer be busy; zero = nobody knows
@@ -111,7 +112,12 @@ func (r *run) wake(d *device) {
 		at.LastSeen = time.Time{}
 		r.fallSilent(d, event{at: r.start})
 	default:
+		shown := at.LastSeen
 		at.LastSeen = time.Time{} // heard all the time
+		if d.isLost() || d.soaked(shown, r.start) {
+			r.awaitReport(d)
+			r.planAt = r.start.Add(1) // it may have been heard meanwhile
+		}
 		r.nextOutage(d, r.start)
 	}
 	r.resume(d)
@@ -144,6 +150,7 @@ func (r *run) resume(d *device) {
 	}
 	if !a.OnTargetAt.IsZero() {
 		d.doing = a.Number
+		r.deadline(d, a, r.settledBy(d, a))
 		r.queue.add(event{at: later(a.OnTargetAt.Add(r.policyNamed(a.Policy).Settle), r.start), device: d.index, kind: eventSettled, about: a.Number})
 		return
 	}
@@ -170,6 +177,8 @@ func (d *device) onTargetSince() time.Time {
 	if n := len(d.at.Attempts); n > 0 {
 		if a := &d.at.Attempts[n-1]; a.Rollout == d.at.Rollout && a.Outcome == planner.OK {
 			return a.EndedAt
+		} else if a.Rollout == d.at.Rollout && a.Outcome != "" {
+			return later(a.EndedAt, d.at.Since)
 		}
 	}
 	return d.at.Since
@@ -207,7 +216,8 @@ func (r *run) look(d *device, e event) {
 		r.startAt(a)
 		r.starting = append(r.starting, d)
 	}
-	d.at.Said, d.spoke = said, e.at
+	d.at.Said = said
+	d.speak(e.at)
 }
 
 // beginAll lets those begin whose start the sweep under way has seen.
@@ -237,6 +247,12 @@ func (r *run) begin(d *device, a *planner.Attempt) {
 // over.
 func (r *run) deadline(d *device, a *planner.Attempt, at time.Time) {
 	r.queue.add(event{at: at, device: d.index, kind: eventDeadline, about: a.Number})
+}
+
+// settledBy is when a device must have shown that it settled.
+func (r *run) settledBy(d *device, a *planner.Attempt) time.Time {
+	rules := r.policyNamed(a.Policy)
+	return a.OnTargetAt.Add(rules.Settle + rules.offlineAfter(d.at.Heartbeat))
 }
 
 // finish ends a device's work, whether anybody hears of it or not.
@@ -271,7 +287,8 @@ func (r *run) report(d *device, at time.Time) {
 		d.unsent = true
 		return
 	}
-	d.unsent, d.spoke = false, at
+	d.unsent = false
+	d.speak(at)
 	said := planner.Said{Fresh: true, Sequence: d.at.Said.Sequence + 1, Attempt: d.doing, Begun: true, Phase: "Error", Outcome: string(planner.Failed)}
 	if a := d.attempt(d.doing); a != nil && !d.fails {
 		said.Phase, said.Outcome, said.Settled = "Updated", string(planner.OK), d.settled
@@ -280,6 +297,9 @@ func (r *run) report(d *device, at time.Time) {
 	d.at.Said = said
 	r.due = true
 }
+
+// speak is when a device says something of its own accord.
+func (d *device) speak(at time.Time) { d.spoke, d.at.LastSeen = at, time.Time{} }
 
 // deliver makes known that a device's document no longer carries an attempt.
 func (r *run) deliver(d *device, e event) {

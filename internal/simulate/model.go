@@ -50,7 +50,9 @@ type Simulation struct {
 	Devices    []Device    `json:"devices"`
 	// Counts are the verdicts at the end by their codes.
 	Counts map[string]int `json:"counts"`
-	Plans  int            `json:"plans"` // how often the planner was asked
+	// Warnings say where the assumptions and the fleet do not go together.
+	Warnings []string `json:"warnings"`
+	Plans    int      `json:"plans"` // how often the planner was asked
 }
 
 // Peak is the most devices at one time, and when that was first so.

@@ -29,7 +29,7 @@ func (r *run) nextOutage(d *device, from time.Time) {
 // leaveAway keeps away who is so at the beginning. What is known of when it
 // became so stays as it is known.
 func (r *run) leaveAway(d *device, back time.Duration) {
-	d.silent, d.heard = true, d.at.LastSeen
+	d.silent, d.heard, d.away = true, d.at.LastSeen, d.at.OfflineSince
 	absent := !d.heard.IsZero() && r.start.Sub(d.heard) > d.policy.AbsentAfter
 	if back <= 0 && r.cfg.Assume.Offline > 0 && !absent {
 		back = d.chance.lasts(time.Duration(r.cfg.Assume.OfflineFor), drawDown, 0)
@@ -47,8 +47,8 @@ func (r *run) fallSilent(d *device, e event) {
 	}
 	d.silent = true
 	d.heard = later(r.ticks(d, d.heartbeat, e.at.Add(1-d.heartbeat)), d.spoke)
-	if d.matters() {
-		d.at.LastSeen = d.heard
+	if d.isLost() || d.soaked(d.heard, e.at) {
+		r.hushed(d)
 	}
 	d.returns = e.at.Add(d.chance.lasts(time.Duration(r.cfg.Assume.OfflineFor), drawDown, d.outage))
 	r.queue.add(event{at: d.returns, device: d.index, kind: eventBack, about: d.outage})
@@ -57,24 +57,35 @@ func (r *run) fallSilent(d *device, e event) {
 	}
 }
 
-// matters says whether a plan has to know when the device was heard last.
-func (d *device) matters() bool { return d.tried() || d.soaksUntil().After(d.heard) }
-
-// soaksUntil is when the last soak of a device is over; zero = none is waited
-// for.
-func (d *device) soaksUntil() time.Time {
-	var end time.Time
-	since := d.onTargetSince()
-	if since.IsZero() {
-		return end
-	}
-	for _, soak := range d.policy.soaks(d.at) {
-		end = later(end, since.Add(soak))
-	}
-	return end
+// isLost says whether the device was given up last: what it said before does
+// not undo that.
+func (d *device) isLost() bool {
+	n := len(d.at.Attempts)
+	return n > 0 && d.at.Attempts[n-1].Outcome == planner.Lost
 }
 
-func (d *device) offlineSince() time.Time { return d.heard.Add(d.policy.offlineAfter(d.at.Heartbeat)) }
+// soaked says whether a soak of the device was over after one time, and by
+// another one.
+func (d *device) soaked(after, by time.Time) bool {
+	since := d.onTargetSince()
+	if since.IsZero() {
+		return false
+	}
+	for _, soak := range d.policy.soaks(d.at) {
+		if end := since.Add(soak); end.After(after) && !end.After(by) {
+			return true
+		}
+	}
+	return false
+}
+
+// offlineSince is since when the silence of a device counts.
+func (d *device) offlineSince() time.Time {
+	if !d.away.IsZero() {
+		return d.away
+	}
+	return d.heard.Add(d.policy.offlineAfter(d.at.Heartbeat))
+}
 
 // goOffline is when a device's silence is noticed.
 func (r *run) goOffline(d *device, e event) {
@@ -82,8 +93,8 @@ func (r *run) goOffline(d *device, e event) {
 		return
 	}
 	d.at.Online = false
-	if d.matters() {
-		d.tell()
+	if !d.at.LastSeen.IsZero() {
+		d.tell() // a soak or an attempt of it ended meanwhile
 	}
 	for _, limit := range []struct {
 		at   time.Time
@@ -97,6 +108,19 @@ func (r *run) goOffline(d *device, e event) {
 
 // tell tells since when a device is away.
 func (d *device) tell() { d.at.LastSeen, d.at.OfflineSince = d.heard, d.offlineSince() }
+
+// hushed tells when a device was heard last.
+func (r *run) hushed(d *device) {
+	switch {
+	case !d.at.Seen || d.silent && d.heard.IsZero():
+	case !d.silent:
+		d.at.LastSeen = later(r.ticks(d, d.heartbeat, r.now.Add(1-d.heartbeat)), d.spoke)
+	case d.at.Online:
+		d.at.LastSeen = d.heard
+	default:
+		d.tell()
+	}
+}
 
 // passGrace is when a wave stops waiting for a device.
 func (r *run) passGrace(d *device, e event) {
@@ -114,10 +138,9 @@ func (r *run) comeBack(d *device, e event) {
 	if !d.isAway(e) {
 		return
 	}
-	noticed := !d.at.Online || !d.at.LastSeen.IsZero()
-	end := d.soaksUntil()
-	shows := end.After(d.heard) && !end.After(e.at)
-	d.silent, d.returns = false, time.Time{}
+	noticed := !d.at.Online || !d.at.LastSeen.IsZero() || r.eager
+	shows := d.soaked(d.heard, e.at) || e.at.Sub(d.heard) > d.policy.AbsentAfter
+	d.silent, d.returns, d.away = false, time.Time{}, time.Time{}
 	d.outage++
 	d.spoke = e.at
 	d.at.Online, d.at.LastSeen, d.at.OfflineSince = true, time.Time{}, time.Time{}
@@ -137,7 +160,11 @@ func (r *run) comeBack(d *device, e event) {
 // soak is when a soak is over: a report after it has to show that the device
 // still is where it was.
 func (r *run) soak(d *device, e event) {
-	if d.silent || d.lastNumber() != e.about || d.open() != nil {
+	if d.lastNumber() != e.about || d.open() != nil {
+		return
+	}
+	if d.silent {
+		r.hushed(d)
 		return
 	}
 	next := r.ticks(d, d.heartbeat, e.at)
@@ -148,7 +175,14 @@ func (r *run) soak(d *device, e event) {
 	r.queue.add(event{at: next, device: d.index, kind: eventHeard, about: d.outage})
 }
 
-// hearAgain is the report after a soak.
+// awaitReport tells when a device was heard last, until it is again.
+func (r *run) awaitReport(d *device) {
+	if r.hushed(d); d.at.Seen && !d.silent {
+		r.queue.add(event{at: r.ticks(d, d.heartbeat, r.now.Add(1)), device: d.index, kind: eventHeard, about: d.outage})
+	}
+}
+
+// hearAgain is the report that was waited for.
 func (r *run) hearAgain(d *device, e event) {
 	if !d.silent && d.outage == e.about {
 		d.at.LastSeen = time.Time{}

@@ -11,6 +11,11 @@ import (
 // attempts, and assigns.
 func (r *run) plan() {
 	r.in.Now, r.due = r.now, false
+	if r.eager && r.plans > 0 {
+		for _, d := range r.devices {
+			r.hushed(d)
+		}
+	}
 	res := planner.Plan(r.in)
 	r.plans++
 	if r.watch != nil {
@@ -34,7 +39,6 @@ func (r *run) plan() {
 
 // record records a decision as a sweep does.
 func (r *run) record(d *device, a *planner.Attempt, dec planner.Decision) {
-	rules := r.policyNamed(a.Policy)
 	switch {
 	case dec.Started:
 		r.startAt(a)
@@ -44,7 +48,7 @@ func (r *run) record(d *device, a *planner.Attempt, dec planner.Decision) {
 		if a.StartedAt.IsZero() {
 			r.startAt(a)
 		}
-		r.deadline(d, a, a.OnTargetAt.Add(rules.Settle+rules.offlineAfter(d.at.Heartbeat)))
+		r.deadline(d, a, r.settledBy(d, a))
 	case dec.Recall != "":
 		a.Recalled, a.RecallDelivered, a.Because = dec.Recall, false, dec.Because
 		r.queue.add(event{at: r.now.Add(r.interval()), device: d.index, kind: eventDelivered, about: a.Number})
@@ -62,6 +66,9 @@ func (r *run) endAttempt(d *device, a *planner.Attempt, dec planner.Decision) {
 	if wasOpen {
 		r.tally.frees(d)
 	}
+	for _, soak := range d.policy.soaks(d.at) {
+		r.queue.add(event{at: r.now.Add(soak), device: d.index, kind: eventSoaked, about: a.Number})
+	}
 	rec := &d.record
 	switch dec.End {
 	case planner.OK:
@@ -69,18 +76,12 @@ func (r *run) endAttempt(d *device, a *planner.Attempt, dec planner.Decision) {
 			rec.DoneAt = r.now
 			r.tally.arrived++
 		}
-		for _, soak := range d.policy.soaks(d.at) {
-			r.queue.add(event{at: r.now.Add(soak), device: d.index, kind: eventSoaked, about: a.Number})
-		}
 	case planner.Failed, planner.Lost:
 		rec.Failures++
 		rec.FailedAt = r.now
 		if dec.End == planner.Lost {
 			a.RecallDelivered = false
 			r.queue.add(event{at: r.now.Add(r.interval()), device: d.index, kind: eventDelivered, about: a.Number})
-			if d.silent {
-				d.at.LastSeen = d.heard // what it said before does not undo it
-			}
 		}
 	case planner.Refused, planner.Exhausted, planner.Deferred, planner.Unreached:
 	}
@@ -233,8 +234,8 @@ func (r *run) conclude() {
 		r.now = later(r.now, r.start.Add(r.end.Sub(r.start)/r.interval()*r.interval()))
 	}
 	for _, d := range r.devices {
-		if d.silent && !d.at.Online && !d.heard.IsZero() {
-			d.tell()
+		if d.silent && !d.at.Online {
+			r.hushed(d)
 		}
 	}
 	r.in.Now = r.now

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -22,7 +23,7 @@ func (r *run) simulation() *Simulation {
 		Start: r.start, End: r.now, State: Unfinished,
 		InFlight: r.tally.inFlight, Working: r.tally.atWork,
 		Sites: []SitePeak{}, Policies: []Policy{}, Never: []Obstacle{}, Devices: []Device{},
-		Counts: map[string]int{}, Plans: r.plans,
+		Counts: map[string]int{}, Plans: r.plans, Warnings: r.warnings(),
 	}
 	if r.over || !r.nextSweepExists() {
 		s.State = Finished
@@ -105,6 +106,20 @@ func (s *Simulation) addPolicy(p planner.Policy, sum *planner.Summary) {
 		out.Waves = append(out.Waves, w.Wave)
 	}
 	s.Policies = append(s.Policies, out)
+}
+
+// warnings are about policies that give up updates which are only slow.
+func (r *run) warnings() []string {
+	list := []string{}
+	slowest := time.Duration(float64(r.cfg.Assume.UpdateTime) * (1 + spread))
+	for i := range r.in.Policies {
+		p := r.policyNamed(r.in.Policies[i].Name)
+		if p.Enabled && slowest > p.UpdateTimeout {
+			list = append(list, fmt.Sprintf("%s: an update may take %s here, and the policy's updateTimeout is %s: the slow ones count as lost",
+				p.Name, schema.Duration(slowest.Round(time.Second)), schema.Duration(p.UpdateTimeout)))
+		}
+	}
+	return list
 }
 
 // waveTally is a wave in the making.

@@ -55,8 +55,9 @@ type run struct {
 	over       bool // nothing will happen any more
 	forget     time.Time
 
-	// eager asks the planner in every sweep, and leaves to it what is otherwise
-	// known without asking. Tests compare both ways.
+	// eager asks the planner in every sweep, tells it all that is known of who
+	// was heard when, and leaves to it what is otherwise known without asking.
+	// Tests compare both ways.
 	eager bool
 	// watch sees every plan, for tests.
 	watch func(planner.Input, planner.Result)
@@ -213,9 +214,19 @@ func (r *run) happen(e event) {
 	case eventDelivered:
 		r.deliver(d, e)
 	case eventDeadline:
-		r.due = r.due || r.isLate(d.attempt(e.about))
+		r.expire(d, e)
 	case eventPace:
 	}
+}
+
+// expire is when a limit of an attempt may be over. What a device said before
+// it is given up does not speak for it.
+func (r *run) expire(d *device, e event) {
+	if !r.isLate(d.attempt(e.about)) {
+		return
+	}
+	r.due = true
+	r.awaitReport(d)
 }
 
 // isLate says whether a limit of an attempt is over.

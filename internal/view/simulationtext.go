@@ -85,8 +85,7 @@ func isOrAre(n, of int) string {
 
 // policy writes the timeline of a policy.
 func (t *simulationText) policy(p *simulate.Policy) {
-	title := fmt.Sprintf("%s → %s", Clean(p.Policy), Clean(or(p.Target, "no target")))
-	t.section(title)
+	t.section(t.look.hang(fmt.Sprintf("%s → %s", Clean(p.Policy), Clean(or(p.Target, "no target"))), gap))
 	var words []string
 	if p.Current > 0 {
 		words = append(words, fmt.Sprintf("%d there already", p.Current))
@@ -131,7 +130,7 @@ func (t *simulationText) timeline(p *simulate.Policy) {
 		}
 	}
 	span := t.span()
-	axis := axisText(span, bar)
+	axis := t.axisText(span, bar)
 	if below {
 		t.plain(t.look.paint(colorHead, strings.Repeat(" ", gap)+axis))
 	} else {
@@ -239,27 +238,33 @@ func lateness(s *simulate.Site) time.Time {
 	return s.DoneAt
 }
 
-// span is the time that timelines show: from the beginning until nothing moves
-// any more.
+// span is the time that timelines show: from the first assignment until nothing
+// moves any more.
 func (t *simulationText) span() [2]time.Time {
-	end := t.s.Start
+	var from, to time.Time
 	for i := range t.s.Devices {
 		d := &t.s.Devices[i]
 		for _, at := range []time.Time{d.AssignedAt, d.StartedAt, d.DoneAt, d.FailedAt} {
-			if at.After(end) {
-				end = at
+			if at.IsZero() {
+				continue
+			}
+			if from.IsZero() || at.Before(from) {
+				from = at
+			}
+			if at.After(to) {
+				to = at
 			}
 		}
 	}
-	if !end.After(t.s.Start) {
-		end = t.s.Start.Add(time.Minute)
+	if !to.After(from) {
+		to = from.Add(time.Minute)
 	}
-	return [2]time.Time{t.s.Start, end}
+	return [2]time.Time{from, to}
 }
 
 // axisText is the head of the bars: when they begin and end.
-func axisText(span [2]time.Time, width int) string {
-	from, to := clock(span[0], span[0]), clock(span[1], span[0])
+func (t *simulationText) axisText(span [2]time.Time, width int) string {
+	from, to := clock(span[0], t.s.Start), clock(span[1], span[0])
 	fill := width - utf8.RuneCountInString(from) - utf8.RuneCountInString(to) - 2
 	switch {
 	case fill >= 0:
