@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -158,9 +159,9 @@ func (b *brakeTarget) check(cmd *cobra.Command, args []string) error {
 	}
 	switch {
 	case given == 0:
-		return withHint(usagef("%s what: a POLICY, --device ID or --all?", cmd.CommandPath()), "%s --help has examples", cmd.CommandPath())
+		return withHint(usagef("nothing is named: a POLICY, --device ID or --all"), "%s --help has examples", cmd.CommandPath())
 	case given > 1:
-		return withHint(usagef("%s takes one of POLICY, --device ID and --all at a time", cmd.CommandPath()), "run it once for each")
+		return withHint(usagef("only one of POLICY, --device ID and --all at a time"), "run it once for each")
 	}
 	return nil
 }
@@ -187,6 +188,44 @@ func (b brakeTarget) path() []string {
 	return []string{"policies", b.policy}
 }
 
+// meant is the one of the stops that stand there which was probably meant; ""
+// where none is near.
+func (b brakeTarget) meant(stands *schema.Brake) string {
+	switch {
+	case b.all:
+		return ""
+	case b.device != "":
+		if near := nearest(b.device, slices.Sorted(maps.Keys(stands.Devices))); near != "" {
+			return "--device " + near
+		}
+		if _, ok := stands.Policies[b.device]; ok {
+			return b.device + ", which is a policy"
+		}
+		return ""
+	}
+	if near := nearest(b.policy, slices.Sorted(maps.Keys(stands.Policies))); near != "" {
+		return near
+	}
+	if _, ok := stands.Devices[b.policy]; ok {
+		return "--device " + b.policy
+	}
+	return ""
+}
+
+// swept refuses a clone that only people work in: a stop there stops nothing.
+func (b *brake) swept(ctx context.Context) error {
+	branch := or(b.spec.StatusBranch, schema.DefaultStatusBranch)
+	if !isWorkTree(b.spec.Repo.URL) {
+		return nil
+	}
+	ref := "refs/heads/" + branch
+	refs, err := b.repo.Refs(ctx, ref)
+	if err != nil || refs[ref] != "" {
+		return err
+	}
+	return onlyAClone(b.spec, b.repo, branch)
+}
+
 // moveBrake puts a brake on, or without a reason takes it off.
 func (a *app) moveBrake(cmd *cobra.Command, o *brakeOptions, target brakeTarget, reason string) (err error) {
 	spec, _, _, err := o.resolve(cmd, a.env)
@@ -206,6 +245,9 @@ func (a *app) moveBrake(cmd *cobra.Command, o *brakeOptions, target brakeTarget,
 	}
 	defer func() { err = errors.Join(err, b.close()) }()
 	ctx := cmd.Context()
+	if err := b.swept(ctx); err != nil {
+		return err
+	}
 	var notes []string
 	if reason != "" {
 		if notes, err = b.known(ctx, target); err != nil {
@@ -230,6 +272,9 @@ func (a *app) moveBrake(cmd *cobra.Command, o *brakeOptions, target brakeTarget,
 	case reason != "":
 		a.sayln("%s is stopped already, with this reason; there is nothing to do", clean(target.String()))
 	default:
+		if near := target.meant(&state.reading.Brake); near != "" {
+			return withHint(fmt.Errorf("the brake does not stop %s, and nothing was changed", target), "did you mean %s?", near)
+		}
 		a.sayln("the brake does not stop %s; there is nothing to do", clean(target.String()))
 	}
 	return a.writeBrake(doc, o.format)

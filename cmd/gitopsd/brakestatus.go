@@ -42,6 +42,9 @@ with it.`,
 		}
 		defer func() { err = errors.Join(err, b.close()) }()
 		ctx := cmd.Context()
+		if err := b.swept(ctx); err != nil {
+			return err
+		}
 		state, err := b.read(ctx, true)
 		if err != nil {
 			return repoHint(err, spec.Repo.URL)

@@ -30,7 +30,8 @@ type edited struct {
 	changes []fileChange // the first one is of the document
 	message string       // for the commit
 	notes   []string
-	already string // what to say where nothing is to be done
+	already string   // what to say where nothing is to be done
+	after   []string // commands for once it is committed, instead of a plan
 }
 
 // editOptions are the flags that all verbs have.
@@ -87,6 +88,9 @@ func (a *app) change(ctx context.Context, dir string, o *editOptions, verb func(
 	}
 	r.Message = e.message
 	r.Next = nextCommands(dir, r.Message, e.changes[0].path, fresh)
+	if len(e.after) > 0 {
+		r.Next = append(r.Next[:len(r.Next)-1], e.after...)
+	}
 	if !o.dryRun {
 		if err := t.write(ctx, e.changes); err != nil {
 			return err

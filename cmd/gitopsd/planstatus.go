@@ -63,6 +63,11 @@ func openPresent(ctx context.Context, spec schema.ServeSpec) (p *presentStatus, 
 	if p.status, err = r.status(ctx); err != nil {
 		return nil, err
 	}
+	if p.status.Commit == "" {
+		if err = onlyAClone(spec, r.fleet, r.statusBranch()); err != nil {
+			return nil, err
+		}
+	}
 	if p.reports, err = r.readReports(ctx, r.reportRefs()); err != nil {
 		return nil, err
 	}

@@ -74,7 +74,7 @@ func (t *workTree) newRelease(line, version, from string) (edited, error) {
 	case files[version] != "":
 		return edited{}, withHint(fmt.Errorf("the release %s of %s exists: %s", version, line, files[version]), "it is never overwritten; name another version, or edit that file")
 	case old == "":
-		return edited{}, t.noRelease(line, from)
+		return edited{}, t.noSource(line, from)
 	}
 	form, err := edit.FormOf(schema.KindRelease, schema.Release{})
 	if err != nil {
@@ -102,7 +102,21 @@ func (t *workTree) newRelease(line, version, from string) (edited, error) {
 			e.notes = append(e.notes, "warning: it still names payloads in "+folder+"/; ./ is the folder of the release itself")
 		}
 	}
+	e.notes = append(e.notes, fmt.Sprintf("so far it is %s under another name: edit %s", from, path.Join(t.dir, e.changes[0].path)))
+	if t.followedBy(line) != "" {
+		e.after = []string{command("gitopsd set-version "+shellWord(t.followedBy(line))+" "+shellWord(version), t.dir)}
+	}
 	return e, nil
+}
+
+// followedBy is the first policy that takes its releases from a line.
+func (t *workTree) followedBy(line string) string {
+	for _, p := range t.fleet.Policies {
+		if lineOf(p) == line {
+			return p.Metadata.Name
+		}
+	}
+	return ""
 }
 
 // copies are the payloads of a release that is a folder, in another one.

@@ -84,6 +84,42 @@ func older(a, b string) bool {
 // lineOf is the release line of a policy.
 func lineOf(p *schema.Policy) string { return or(p.Spec.ReleaseLine, p.Metadata.Name) }
 
+// nearReleases are the versions that a mistyped one may mean, or all.
+func nearReleases(version string, versions []string) []string {
+	const typos = 2
+	var begun, near []string
+	for _, v := range versions {
+		if strings.HasPrefix(strings.TrimPrefix(v, "v"), strings.TrimPrefix(version, "v")) {
+			begun = append(begun, v)
+		}
+		if schema.EditDistance(v, version, typos) <= typos {
+			near = append(near, v)
+		}
+	}
+	switch {
+	case len(begun) > 0:
+		return begun
+	case len(near) > 0:
+		return near
+	}
+	return versions
+}
+
+// noSource is for a release that was to be copied, or gone back to, and is not
+// there: to make it is no answer.
+func (t *workTree) noSource(line, version string) error {
+	versions, _ := t.releasesOf(line)
+	err := fmt.Errorf("the line %s has no release %s", line, version)
+	near := nearReleases(version, versions)
+	switch {
+	case len(versions) == 0:
+		return withHint(err, "it has none; a release is releases/%s/<version>.yaml", line)
+	case len(near) == 1:
+		return withHint(err, "did you mean %s?", near[0])
+	}
+	return withHint(err, "it has %s", some(near))
+}
+
 // noRelease is for a version that a line does not have.
 func (t *workTree) noRelease(line, version string) error {
 	versions, _ := t.releasesOf(line)
@@ -96,15 +132,9 @@ func (t *workTree) noRelease(line, version string) error {
 	if len(versions) == 0 {
 		return withHint(err, "it has none; a release is releases/%s/<version>.yaml", line)
 	}
-	const typos = 2
-	var near []string
-	for _, v := range versions {
-		if schema.EditDistance(v, version, typos) <= typos || strings.HasPrefix(v, version) {
-			near = append(near, v)
-		}
-	}
-	if len(near) == 0 {
-		near = versions
+	near := nearReleases(version, versions)
+	if parseVersion(version) == nil {
+		return withHint(err, "it has %s", some(near))
 	}
 	return withHint(err, "it has %s; gitopsd release new %s %s --from %s makes it", some(near), line, shellWord(version), versions[0])
 }

@@ -72,7 +72,7 @@ func (t *workTree) rollback(ctx context.Context, name, to string) (edited, error
 	}
 	versions, files := t.releasesOf(lineOf(policy))
 	if files[to] == "" {
-		return edited{}, t.noRelease(lineOf(policy), to)
+		return edited{}, t.noSource(lineOf(policy), to)
 	}
 	if to == from {
 		// Only the target was set back, here or in a commit.

@@ -112,6 +112,9 @@ func (r *reader) noStatus(doubt *sweep.Doubt) error {
 	if doubt != nil {
 		return doubted(doubt)
 	}
+	if err := onlyAClone(r.spec, r.fleet, r.statusBranch()); err != nil {
+		return err
+	}
 	return withHint(fmt.Errorf("%s has no branch %s: no sweep was done yet", redact(r.spec.Repo.URL), r.statusBranch()),
 		"gitopsd serve --repo %s --once does the first sweep; another branch is named with --status-branch", redact(r.spec.Repo.URL))
 }

@@ -20,6 +20,7 @@ type validationReport struct {
 
 func validateCommand(a *app) *cobra.Command {
 	format := newOutput("text", "json")
+	strict := false
 	cmd := &cobra.Command{
 		Use:   "validate [DIR]",
 		Short: "Report every problem of a fleet repository, with its place",
@@ -27,14 +28,16 @@ func validateCommand(a *app) *cobra.Command {
 file, line, column, rule and, where it can, a hint. The same checks run in the
 daemon before anything is assigned, but for advice that takes today's date or
 the number of devices, such as a freeze that is over. Warnings do not make a
-fleet invalid.
+fleet invalid, unless --strict says so.
 
-Exit codes: 0 valid, 3 there are errors, 1 it could not be read.`,
+Exit codes: 0 valid, 3 there are errors, or with --strict warnings, 1 it could
+not be read.`,
 		GroupID:           groupAuthor,
 		Args:              args(0, 1, "[DIR]"),
 		ValidArgsFunction: completeFolder(0),
 		Example: `  gitopsd validate
   gitopsd validate examples/fleet-repo
+  gitopsd validate --strict
   gitopsd validate -o json | jq -r '.problems[].message'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := folder(args, 0)
@@ -54,13 +57,14 @@ Exit codes: 0 valid, 3 there are errors, 1 it could not be read.`,
 			if err != nil {
 				return err
 			}
-			if !fleet.Valid() {
+			if !fleet.Valid() || strict && len(problems) > 0 {
 				return contentProblems()
 			}
 			return nil
 		},
 	}
 	format.bind(cmd)
+	cmd.Flags().BoolVar(&strict, "strict", false, "end with 3 where there are only warnings, too")
 	return cmd
 }
 

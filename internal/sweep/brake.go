@@ -131,7 +131,7 @@ func (p *pass) noticeBrake(ctx context.Context) {
 		}
 		return
 	}
-	c := schema.Condition{Type: conditionBrake, Reason: reasonBrakeOn, Message: p.brakeText(), Remedy: "gitopsd brake off, once it may go on"}
+	c := schema.Condition{Type: conditionBrake, Reason: reasonBrakeOn, Message: p.brakeText(), Remedy: brakeRemedy(&b.Brake)}
 	if b.Unreadable != "" {
 		c.Reason = reasonBrakeBad
 		c.Remedy = "correct " + brakeFile + " on the branch " + schema.BrakeBranch + "; to stop nothing, delete it"
@@ -140,6 +140,30 @@ func (p *pass) noticeBrake(ctx context.Context) {
 	if d.news("brake", c.Message) {
 		d.log.WarnContext(ctx, c.Message, keyReason, c.Reason, keyRemedy, c.Remedy)
 	}
+}
+
+// brakeRemedy is the command that ends the first of the stops; each has its
+// own.
+func brakeRemedy(on *schema.Brake) string {
+	first := func(names []string) string {
+		if strings.HasPrefix(names[0], "-") {
+			return strangeName
+		}
+		return refWord(names[0])
+	}
+	target := "--all"
+	switch policies, devices := slices.Sorted(maps.Keys(on.Policies)), slices.Sorted(maps.Keys(on.Devices)); {
+	case on.All != nil:
+	case len(policies) > 0:
+		target = first(policies)
+	case len(devices) > 0:
+		target = "--device " + first(devices)
+	}
+	text := "gitopsd brake status says since when and by whom; once it may go on: gitopsd brake off " + target
+	if more := len(on.Policies) + len(on.Devices); more > 1 || on.All != nil && more > 0 {
+		text += ", and the others by their names"
+	}
+	return text
 }
 
 // brakeText lists what is held back.

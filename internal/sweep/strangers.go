@@ -59,7 +59,7 @@ func (p *pass) noticeStrangers(ctx context.Context) {
 		Type:    conditionStranger,
 		Reason:  "NotInFleet",
 		Message: strings.Join(parts, "; "),
-		Remedy:  "correct the name in the agent's configuration, or add the device to the fleet; a report that nobody sends any more goes with its ref below " + d.cfg.ReportRefs,
+		Remedy:  "correct the name in the agent's configuration, or add the device to the fleet; a report that nobody sends any more goes with its ref: git push --delete REPOSITORY " + d.cfg.ReportRefs + refWord(ids[0]),
 	}
 	p.notices = append(p.notices, c)
 	if d.news("strangers", c.Message) {
@@ -77,6 +77,18 @@ func (p *pass) keepStrangers() {
 			p.notices = append(p.notices, c)
 		}
 	}
+}
+
+// strangeName stands in a command for a name that no shell takes as it is.
+const strangeName = "NAME"
+
+// refWord is an id in a command; what a shell would not take as it stands is
+// for a person to fill in.
+func refWord(id string) string {
+	if quoteID(id) != id {
+		return strangeName
+	}
+	return id
 }
 
 // quoteID writes a name that anybody may have chosen.

@@ -45,7 +45,7 @@ func TestReportsOfStrangersAreTold(t *testing.T) {
 	if w.commits() != before {
 		t.Errorf("its heartbeats are committed: %q", w.subjects(w.commits()-before))
 	}
-	if n := strings.Count(logs.String(), "wg-01"); n != 1 {
+	if n := strings.Count(logs.String(), "wg-01 reports"); n != 1 {
 		t.Errorf("it was logged %d times:\n%s", n, logs.String())
 	}
 	w.repo.set(schema.DefaultReportRefs+"wg-01", "")
