@@ -3,6 +3,12 @@
 // memory, whose steps a seeded scheduler orders.
 //
 // It decides nothing itself: packages sweep, planner and agentsync always do.
+// Beside these schedules, in which few devices meet all that the protocol
+// forbids, there are histories: whole fleets whose operators edit, brake and
+// revert, and in which every commit of the status branch is held against what
+// was wanted then. Start with TestHistories; a failing one belongs into
+// testdata/histories.
+//
 // Package reconcile, on real folders, is part of one schedule in twelve (417
 // of 5,000), because it costs several times as much; in the others a device
 // that follows the same rules without any files takes its place. Reboots, HTTP

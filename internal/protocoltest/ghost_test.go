@@ -30,6 +30,7 @@ type ghost struct {
 	blobs    map[string]string // of the status branch, by path
 	status   map[string]*schema.DeviceStatus
 	assigned map[string]*schema.Assignment
+	fleet    *schema.FleetStatus
 	highest  map[string]int64 // generation that a delivery ref ever carried
 	numbers  map[string]int64 // highest attempt ever handed out
 
@@ -38,7 +39,10 @@ type ghost struct {
 	decoded map[string]any             // by blob
 }
 
-type refMove struct{ ref, to string }
+type refMove struct {
+	ref, to string
+	by      *actor
+}
 
 // ghostDevice is what one device did.
 type ghostDevice struct {
@@ -83,7 +87,11 @@ func (g *ghost) violate(format string, args ...any) {
 // moved hears of every ref; it only remembers, as the repository is locked.
 func (g *ghost) moved(ref, _, to string) {
 	if ref == statusRef || strings.HasPrefix(ref, g.w.deliveryRefs) {
-		g.moves = append(g.moves, refMove{ref, to})
+		m := refMove{ref: ref, to: to}
+		if g.w.scheduler != nil {
+			m.by = g.w.token
+		}
+		g.moves = append(g.moves, m)
 	} else if id, ok := strings.CutPrefix(ref, g.w.reportRefs); ok {
 		d := g.device(id)
 		d.reports = append(d.reports, to)
@@ -141,6 +149,9 @@ func (g *ghost) acts(id, install string, attempt int64, version string, on bool)
 		g.dirty = true
 		g.w.logf("## %s begins to change itself by attempt %d (%s)", id, attempt, version)
 		g.begins(id, install, attempt)
+		if g.w.plans != nil {
+			g.w.plans.begun(id, attempt)
+		}
 		if g.started[version] == nil {
 			g.started[version] = map[string]bool{}
 		}
@@ -163,6 +174,9 @@ func (g *ghost) check() {
 		g.dirty = true
 		if m.ref == statusRef {
 			g.newStatus(m.to)
+			if g.w.plans != nil {
+				g.w.plans.committed(m.by)
+			}
 		} else {
 			g.newDelivery(strings.TrimPrefix(m.ref, g.w.deliveryRefs), m.to)
 		}
@@ -214,6 +228,8 @@ func (g *ghost) newStatus(commit string) {
 				}
 				g.assigned[a.Metadata.Name] = a
 			}
+		case p == "fleet.yaml":
+			g.fleet = decodeBlob[schema.FleetStatus](g, blobs[p])
 		}
 	}
 	g.blobs = blobs
@@ -255,6 +271,9 @@ func (g *ghost) judge(old, now *schema.DeviceStatus) {
 			}
 			g.numbers[id] = a.Attempt
 			g.w.logf("## status: %s is assigned attempt %d (%s)", id, a.Attempt, a.Version)
+			if g.w.plans != nil {
+				g.w.plans.assigned(id, a)
+			}
 		}
 		if was.StartedAt == nil && a.StartedAt != nil {
 			g.w.logf("## status: %s started attempt %d", id, a.Attempt)
@@ -307,7 +326,7 @@ func (g *ghost) hold() {
 		}
 		taken += open
 	}
-	if taken > g.w.maxInFlight {
+	if g.w.plans == nil && taken > g.w.maxInFlight {
 		g.violate("I1: %d slots are taken, maxInFlight is %d", taken, g.w.maxInFlight)
 	}
 	for _, id := range slices.Sorted(maps.Keys(g.devices)) {
@@ -325,6 +344,9 @@ func (g *ghost) hold() {
 		case outcome != schema.OutcomeLost:
 			g.violate("I2: %s acts on attempt %d, which ended as %s", id, n, outcome)
 		}
+	}
+	if g.w.plans != nil {
+		return // what they limit is judged by commits
 	}
 	if acting > g.w.maxInFlight {
 		g.violate("I2: %d devices act, maxInFlight is %d", acting, g.w.maxInFlight)
@@ -372,13 +394,16 @@ func (g *ghost) atRest() (why string) {
 		}
 		switch s.Verdict.Code {
 		case "Current":
-			if s.Observed == nil || s.Observed.Version != w.target {
+			if s.Observed == nil || s.Observed.Version != w.targetOf(dev.id) {
 				return dev.id + " is said to be current, and is not on the target"
 			}
 			if n := len(s.Attempts); n > 0 && s.Attempts[n-1].Outcome == schema.OutcomeOK && (a == nil || a.Spec == nil || a.Attempt != s.Attempts[n-1].Attempt) {
 				return "what " + dev.id + " runs is not what its document says"
 			}
 		case "Failed", "Halted", "Held":
+			if w.plans != nil {
+				return fmt.Sprintf("%s is %s: %s", dev.id, s.Verdict.Code, s.Verdict.Reason)
+			}
 		default:
 			return fmt.Sprintf("%s is %s: %s", dev.id, s.Verdict.Code, s.Verdict.Reason)
 		}

@@ -53,13 +53,14 @@ var leaps = []time.Duration{
 }
 
 // apply does what a step says.
-func (w *world) apply(s step) {
-	arg := int(s.arg)
+func (w *world) apply(s step) { w.do(likely[int(s.op)%len(likely)], int(s.arg)) }
+
+func (w *world) do(o op, arg int) {
 	dev := w.devices[arg%len(w.devices)]
 	dmn := w.daemons[arg%len(w.daemons)]
 	any := arg % len(w.actors)
 	a := w.actors[any]
-	switch likely[int(s.op)%len(likely)] {
+	switch o {
 	case opSwitch:
 		w.switchTo(any)
 		w.logf("-- %s goes on", w.actors[any].name)

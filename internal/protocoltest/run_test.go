@@ -126,19 +126,27 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// game makes of a schedule what happens, and gives what that violated.
+type game func(dir string, s schedule, trace *strings.Builder) string
+
 // try plays a schedule in its own bubble.
-func try(t *testing.T, dir string, s schedule, trace *strings.Builder) (violation string) {
+func try(t *testing.T, play game, dir string, s schedule, trace *strings.Builder) (violation string) {
 	synctest.Test(t, func(*testing.T) { violation = play(dir, s, trace) })
 	return violation
 }
 
 var runs atomic.Int64
 
-// expectGood plays a schedule; a failing one is made shorter and told.
 func expectGood(t *testing.T, dir, name string, s schedule) {
 	t.Helper()
+	expect(t, play, dir, name, s)
+}
+
+// expect plays a schedule; a failing one is made shorter and told.
+func expect(t *testing.T, play game, dir, name string, s schedule) {
+	t.Helper()
 	scratch := func() string { return filepath.Join(dir, fmt.Sprintf("run-%d", runs.Add(1))) }
-	violation := try(t, scratch(), s, nil)
+	violation := try(t, play, scratch(), s, nil)
 	if violation == "" {
 		return
 	}
@@ -148,10 +156,10 @@ func expectGood(t *testing.T, dir, name string, s schedule) {
 		tries /= 4
 	}
 	short := shrink(s, tries, func(s schedule) bool {
-		return strings.HasPrefix(try(t, scratch(), s, nil), kind)
+		return strings.HasPrefix(try(t, play, scratch(), s, nil), kind)
 	})
 	var trace strings.Builder
-	again := try(t, scratch(), short, &trace)
+	again := try(t, play, scratch(), short, &trace)
 	if again == "" {
 		t.Fatalf("%s: %s\nand not again: something in this run does not depend on its schedule\nschedule: %s", name, violation, s)
 	}
@@ -203,8 +211,11 @@ func TestSchedules(t *testing.T) {
 }
 
 // TestSeeds plays the schedules that once found a fault.
-func TestSeeds(t *testing.T) {
-	files, err := filepath.Glob("testdata/seeds/*.txt")
+func TestSeeds(t *testing.T) { playSeeds(t, "testdata/seeds/*.txt", play) }
+
+// playSeeds plays what stands in files, one schedule a line.
+func playSeeds(t *testing.T, pattern string, play game) {
+	files, err := filepath.Glob(pattern)
 	if err != nil || len(files) == 0 {
 		t.Fatalf("there are no seeds: %v", err)
 	}
@@ -223,7 +234,7 @@ func TestSeeds(t *testing.T) {
 			}
 			if ok {
 				t.Run(fmt.Sprintf("%s:%d", filepath.Base(file), n), func(t *testing.T) {
-					expectGood(t, dir, fmt.Sprintf("%s:%d", file, n), s)
+					expect(t, play, dir, fmt.Sprintf("%s:%d", file, n), s)
 				})
 			}
 		}

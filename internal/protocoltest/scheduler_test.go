@@ -40,6 +40,7 @@ const (
 type scheduler struct {
 	actors []*actor
 	cur    int
+	token  *actor        // whoever had it last
 	back   chan struct{} // the token comes back
 	budget int           // points until it does
 	points int
@@ -103,6 +104,7 @@ func (s *scheduler) tick(a *actor) error {
 // run gives an actor the token, until it has used up the budget or its pass
 // is over.
 func (s *scheduler) run(a *actor) {
+	s.token = a
 	if !a.running {
 		a.running = true
 		ctx, cancel := context.WithCancel(context.Background())

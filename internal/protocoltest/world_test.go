@@ -64,6 +64,7 @@ type world struct {
 	lookQuiet                bool   // whether a fleet at rest is left alone is looked at, too
 	holds                    []bool // in git
 	deliveryRefs, reportRefs string
+	plans                    *plans // of a history; nil = this is a schedule
 }
 
 // setReal chooses the kind of devices.
@@ -86,17 +87,7 @@ func newWorld(dir string, s schedule, trace *strings.Builder) *world {
 		uncertain: kind(b[4] % 4), target: versions[b[5]%2], last: versions[2*(b[6]%2)], heldInTheEnd: b[6]&4 != 0, lookQuiet: b[7]%4 == 0,
 		deliveryRefs: schema.DefaultDeviceRefs, reportRefs: schema.DefaultReportRefs,
 	}
-	w.scheduler = &scheduler{back: make(chan struct{}), log: w.logf}
-	w.ghost = newGhost(w, w.repo)
-	w.scheduler.check = w.ghost.check
-	w.scheduler.failed = func() bool { return w.ghost.violation != "" }
-	w.repo.History = 12
-	w.repo.Moved = w.ghost.moved
-	w.inbox = w.repo
-	if b[3]&4 != 0 {
-		w.inbox = memremote.New()
-		w.inbox.Moved = w.ghost.moved
-	}
+	w.watch(b[3]&4 != 0)
 	devices := 2 + int(b[0])%3
 	if w.real {
 		devices = 2 + int(b[0])%2
@@ -116,6 +107,22 @@ func newWorld(dir string, s schedule, trace *strings.Builder) *world {
 		w.addDaemon(fmt.Sprintf("daemon-%d", i+1))
 	}
 	return w
+}
+
+// watch lets the ghost see everything, be the reports in the same repository
+// or in another one.
+func (w *world) watch(otherInbox bool) {
+	w.scheduler = &scheduler{back: make(chan struct{}), log: w.logf}
+	w.ghost = newGhost(w, w.repo)
+	w.scheduler.check = w.ghost.check
+	w.scheduler.failed = func() bool { return w.ghost.violation != "" }
+	w.repo.History = 12
+	w.repo.Moved = w.ghost.moved
+	w.inbox = w.repo
+	if otherInbox {
+		w.inbox = memremote.New()
+		w.inbox.Moved = w.ghost.moved
+	}
 }
 
 func (w *world) logf(format string, args ...any) {
@@ -186,6 +193,14 @@ spec:
     /etc/version: {content: "%[1]s {{.vars.serial}}\n", template: true}
     /etc/%[1]s: {content: "only of this one\n"}
 %s`, version, more)
+}
+
+// targetOf is where a device is to go, by what stands on main.
+func (w *world) targetOf(id string) string {
+	if w.plans != nil {
+		return w.plans.now.target(w.plans.now.device(id))
+	}
+	return w.target
 }
 
 func (w *world) push(message string, files map[string][]byte) {
@@ -355,6 +370,10 @@ type daemon struct {
 	state   string // folder; "" = none
 	running *sweep.Daemon
 	behind  int // states ago that its next listing is from
+
+	skew   time.Duration // of its wall clock
+	accept bool          // a person says that the clock is right
+	read   view          // what it knows of the operators
 }
 
 func (w *world) addDaemon(name string) {
@@ -384,10 +403,11 @@ func (d *daemon) pass(ctx context.Context) error {
 	w.now = w.now.Add(time.Second)
 	if d.running == nil {
 		cfg := sweep.Config{
-			Remote: d.client, Branch: "main", State: d.state, OwnVersion: "v0.1.0",
-			Now:    func() time.Time { return w.now },
+			Remote: &viewer{d.client, d}, Branch: "main", State: d.state, OwnVersion: "v0.1.0",
+			Now:    func() time.Time { return w.now.Add(d.skew) },
 			Uptime: func() (time.Duration, string, error) { return w.now.Sub(epoch) + time.Hour, "boot-1", nil },
 		}
+		cfg.Accept.Clock = d.accept
 		if d.inbox != nil {
 			cfg.Reports = d.inbox
 		}

@@ -1,0 +1,448 @@
+package protocoltest
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/gitopsd/gitopsd/internal/memremote"
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+const (
+	mainRef  = "refs/heads/main"
+	brakeRef = "refs/heads/" + schema.BrakeBranch
+)
+
+// view is what a daemon knows of the operators in its present pass: the heads
+// that its listing showed.
+type view struct{ main, brake string }
+
+// viewer notes what a daemon is shown.
+type viewer struct {
+	*memremote.Client
+	d *daemon
+}
+
+func (v *viewer) Refs(ctx context.Context, prefixes ...string) (map[string]string, error) {
+	refs, err := v.Client.Refs(ctx, prefixes...)
+	if err == nil && slices.Contains(prefixes, brakeRef) {
+		v.d.read = view{refs[mainRef], refs[brakeRef]}
+	}
+	return refs, err
+}
+
+// brakeModel is what a brake holds back.
+type brakeModel struct {
+	all               bool
+	policies, devices []string
+}
+
+// plans are what operators want, and wanted at each commit. They judge every
+// commit of the status branch by the restraints that hold for it, which they
+// work out from the documents alone.
+type plans struct {
+	w      *world
+	now    *fleetModel
+	past   map[string]*fleetModel // by commit of main
+	brakes map[string]brakeModel  // by commit of the brake branch; "" = off
+	bumped [2]policyModel         // each policy before its target was changed last
+
+	fresh []fresh // assigned by the commit that is looked at
+	// For the reach of a release that always fails, by policy.
+	mostSlots, mostFailures map[string]int
+	reached                 map[string]map[string]bool // by policy and rollout: devices
+}
+
+type fresh struct {
+	id string
+	schema.Attempt
+}
+
+func newPlans(w *world, first *fleetModel) *plans {
+	return &plans{w: w, now: first, past: map[string]*fleetModel{}, brakes: map[string]brakeModel{"": {}},
+		mostSlots: map[string]int{}, mostFailures: map[string]int{}, reached: map[string]map[string]bool{}}
+}
+
+// noted remembers what a commit of main says.
+func (p *plans) noted(commit string, m *fleetModel) {
+	p.past[commit], p.now = m, m
+	for i := range m.policies {
+		q := &m.policies[i]
+		p.mostSlots[q.name] = max(p.mostSlots[q.name], q.max.of(len(m.devices)))
+		p.mostFailures[q.name] = max(p.mostFailures[q.name], q.failureLimit)
+	}
+}
+
+func (p *plans) assigned(id string, a schema.Attempt) { p.fresh = append(p.fresh, fresh{id, a}) }
+
+// begun is I6 with whatever limits the operators set meanwhile: the highest
+// ones count. Pinned devices stand outside of it.
+func (p *plans) begun(id string, number int64) {
+	k := p.w.uncertain
+	if k != fails && k != failsAgain {
+		return
+	}
+	st := p.w.ghost.status[id]
+	if st == nil {
+		return
+	}
+	i := slices.IndexFunc(st.Attempts, func(a schema.Attempt) bool { return a.Attempt == number })
+	if i < 0 || st.Attempts[i].Version != versions[1] || st.Attempts[i].Pinned {
+		return
+	}
+	a := &st.Attempts[i]
+	key := a.Policy + " " + a.Rollout
+	if p.reached[key] == nil {
+		p.reached[key] = map[string]bool{}
+	}
+	p.reached[key][id] = true
+	if most := p.mostFailures[a.Policy] + p.mostSlots[a.Policy]; len(p.reached[key]) > most {
+		p.w.ghost.violate("I6: %d devices of policy %s began a release that always fails, want at most %d", len(p.reached[key]), a.Policy, most)
+	}
+}
+
+// commit is one commit of the status branch, and what its daemon went by.
+type commit struct {
+	*plans
+	g     *ghost
+	m     *fleetModel // that was swept
+	brake brakeModel
+}
+
+// committed judges what stands on the status branch now.
+func (p *plans) committed(by *actor) {
+	defer func() { p.fresh = p.fresh[:0] }()
+	c := commit{plans: p, g: p.w.ghost}
+	if c.g.fleet != nil {
+		c.m = p.past[c.g.fleet.SourceCommit]
+	}
+	if c.m == nil {
+		if len(p.fresh) > 0 {
+			c.g.violate("restraints: somebody is assigned something by no commit of main")
+		}
+		return
+	}
+	for _, d := range p.w.daemons {
+		if d.actor == by {
+			c.brake = p.brakes[d.read.brake]
+			head := p.past[d.read.main]
+			if refused := c.g.fleet.Conditions; head != nil && !head.invalid && slices.ContainsFunc(refused, func(r schema.Condition) bool { return r.Type == "Invalid" }) {
+				c.g.violate("the test writes documents that are not valid: %+v", refused)
+			}
+			if len(p.fresh) > 0 && head != nil && head.invalid {
+				c.g.violate("restraints: %s is assigned something, and the head is not valid", p.fresh[0].id)
+			}
+		}
+	}
+	c.recalls()
+	if len(p.fresh) == 0 {
+		return
+	}
+	for _, f := range p.fresh {
+		c.mayGo(f)
+	}
+	for i := range c.m.policies {
+		c.limits(&c.m.policies[i])
+	}
+	c.fleetLimits()
+}
+
+func openOf(s *schema.DeviceStatus) *schema.Attempt {
+	for i := range s.Attempts {
+		if s.Attempts[i].Outcome == "" {
+			return &s.Attempts[i]
+		}
+	}
+	return nil
+}
+
+func (c *commit) isFresh(id string, number int64) bool {
+	return slices.ContainsFunc(c.fresh, func(f fresh) bool { return f.id == id && f.Attempt.Attempt == number })
+}
+
+// stopped says what keeps everybody of a policy from going.
+func (c *commit) stopped(policy string) string {
+	switch {
+	case c.m.paused:
+		return "the fleet is paused"
+	case c.brake.all:
+		return "the brake is on for all"
+	case slices.Contains(c.brake.policies, policy):
+		return "the brake is on for its policy"
+	}
+	if p := c.m.policy(policy); p != nil && p.paused {
+		return "its policy is paused"
+	}
+	return ""
+}
+
+func (c *commit) heldBack(id string) bool {
+	d := c.m.device(id)
+	return d != nil && d.hold || slices.Contains(c.brake.devices, id)
+}
+
+// recalls holds that whatever has not begun is taken back at once.
+func (c *commit) recalls() {
+	for _, d := range c.m.devices {
+		s := c.g.status[d.id]
+		if s == nil {
+			continue
+		}
+		a := openOf(s)
+		if a == nil || a.StartedAt != nil || a.OnTargetAt != nil || a.Recall != nil {
+			continue
+		}
+		why := c.stopped(a.Policy)
+		if c.heldBack(d.id) {
+			why = "it is held"
+		}
+		if why != "" {
+			c.g.violate("restraints: attempt %d of %s is not recalled, and %s", a.Attempt, d.id, why)
+		}
+	}
+}
+
+// mayGo is what keeps one device back.
+func (c *commit) mayGo(f fresh) {
+	d := c.m.device(f.id)
+	p := c.m.policy(d.policy)
+	no := func(why string) {
+		c.g.violate("restraints: %s is assigned attempt %d (%s) at %s, and %s", f.id, f.Attempt.Attempt, f.Version, f.AssignedAt.Format(time.RFC3339), why)
+	}
+	switch {
+	case f.Policy != d.policy:
+		no("policy " + f.Policy + " does not govern it")
+	case f.Version != c.m.target(d):
+		no("its target is " + c.m.target(d))
+	case c.stopped(d.policy) != "":
+		no(c.stopped(d.policy))
+	case c.heldBack(f.id):
+		no("it is held")
+	case frozen(c.m.freezes, f.AssignedAt):
+		no("the fleet is frozen")
+	case frozen(p.freezes, f.AssignedAt):
+		no("its policy is frozen")
+	case !p.open(f.AssignedAt):
+		no("it is outside of its windows")
+	}
+	if d.pin == "" {
+		if i := c.waits(p, p.wave(d), &f); i >= 0 {
+			no("wave " + p.waves[i].name + " is not done")
+		}
+	}
+}
+
+// limits are the restraints of one policy of which somebody is to go.
+func (c *commit) limits(p *policyModel) {
+	var sample *fresh // of those that are not pinned
+	var first, last time.Time
+	n := 0
+	for i := range c.fresh {
+		f := &c.fresh[i]
+		if f.Policy != p.name {
+			continue
+		}
+		n++
+		last = f.AssignedAt
+		if !f.Pinned {
+			sample = f
+		}
+	}
+	if n == 0 {
+		return
+	}
+	devices, slots, available := 0, 0, 0
+	for i := range c.m.devices {
+		d := &c.m.devices[i]
+		s := c.g.status[d.id]
+		if s == nil {
+			continue
+		}
+		for _, a := range s.Attempts {
+			if a.Policy != p.name {
+				continue
+			}
+			if a.Outcome == "" {
+				slots++
+			}
+			if !c.isFresh(d.id, a.Attempt) && a.AssignedAt.After(first) {
+				first = a.AssignedAt
+			}
+		}
+		if d.policy == p.name && s.Observed != nil {
+			devices++
+			if !c.away(d.id) {
+				available++
+			}
+		}
+	}
+	if limit := p.max.of(devices); slots > limit {
+		c.g.violate("slots: policy %s has %d of %d slots", p.name, slots, limit)
+	}
+	if keep := min(p.minAvailable, max(0, devices-1)); available < keep {
+		c.g.violate("guard: policy %s leaves %d available, minAvailable is %d", p.name, available, keep)
+	}
+	if p.minInterval > 0 && (n > 1 || !first.IsZero() && last.Before(first.Add(p.minInterval))) {
+		c.g.violate("pace: policy %s assigns %d at %s, after %s, minInterval is %s", p.name, n, last.Format(time.RFC3339), first.Format(time.RFC3339), p.minInterval)
+	}
+	for _, b := range p.budgets {
+		c.budget(b, p.name)
+	}
+	if sample != nil && p.pilot > 0 {
+		c.pilotBound(p, sample)
+	}
+}
+
+func (c *commit) fleetLimits() {
+	devices, slots := 0, 0
+	for id, s := range c.g.status {
+		if openOf(s) != nil {
+			slots++
+		}
+		if c.m.device(id) != nil && s.Observed != nil {
+			devices++
+		}
+	}
+	if c.m.max.n > 0 && slots > c.m.max.of(devices) {
+		c.g.violate("slots: the fleet has %d of %d slots", slots, c.m.max.of(devices))
+	}
+	for _, b := range c.m.budgets {
+		c.budget(b, "")
+	}
+}
+
+// away says whether a device is unavailable.
+func (c *commit) away(id string) bool {
+	s := c.g.status[id]
+	return !s.Observed.Online || s.Observed.Held != "" || c.heldBack(id) || openOf(s) != nil
+}
+
+// budget judges the groups in which somebody is to go; policy "" is all.
+func (c *commit) budget(b budgetModel, policy string) {
+	devices, away, going := map[string]int{}, map[string]int{}, map[string]bool{}
+	for i := range c.m.devices {
+		d := &c.m.devices[i]
+		s := c.g.status[d.id]
+		if s == nil || s.Observed == nil || policy != "" && d.policy != policy {
+			continue
+		}
+		group := d.label(b.label)
+		devices[group]++
+		if c.away(d.id) {
+			away[group]++
+		}
+		if slices.ContainsFunc(c.fresh, func(f fresh) bool { return f.id == d.id }) {
+			going[group] = true
+		}
+	}
+	for group := range going {
+		if limit := b.max.of(devices[group]); away[group] > limit {
+			c.g.violate("budget: %d of %d devices with %s=%s are away, maxUnavailable is %s (policy %q)", away[group], devices[group], b.label, group, b.max, policy)
+		}
+	}
+}
+
+// history is what a device did in a rollout before this commit gave it
+// something.
+type history struct {
+	tried, inside, current bool
+	okAt                   time.Time // of its last attempt there; zero = that is not how it came there
+}
+
+func (c *commit) history(id, rollout string) history {
+	var h history
+	s := c.g.status[id]
+	if s == nil {
+		return h
+	}
+	for _, a := range s.Attempts {
+		if c.isFresh(id, a.Attempt) {
+			continue
+		}
+		h.inside = h.inside || a.Outcome == ""
+		if a.Rollout == rollout {
+			h.tried = true
+			h.okAt = time.Time{}
+			if a.Outcome == schema.OutcomeOK && s.Observed != nil && a.InstallID == s.Observed.InstallID {
+				h.okAt = *a.EndedAt
+			}
+		}
+	}
+	h.current = s.Verdict.Code == "Current"
+	return h
+}
+
+// waits is the first earlier wave that a device of a later one would have to
+// wait for; -1 = there is none. Where the documents leave it open whether a
+// device counts, it is taken as the planner may.
+func (c *commit) waits(p *policyModel, wave int, f *fresh) int {
+	type count struct{ inside, done, countable int }
+	counts := make([]count, len(p.waves)+1)
+	for i := range c.m.devices {
+		d := &c.m.devices[i]
+		if d.policy != p.name || d.pin != "" {
+			continue
+		}
+		k := p.wave(d)
+		h := c.history(d.id, f.Rollout)
+		if h.tried && k >= wave {
+			return -1 // waves never close again
+		}
+		n := &counts[k]
+		switch s := c.g.status[d.id]; {
+		case h.inside:
+			n.inside++
+			n.countable++
+		case h.current && (h.okAt.IsZero() || k < len(p.waves) && !h.okAt.Add(p.waves[k].soak).After(f.AssignedAt)):
+			n.done++
+			n.countable++
+		case h.tried:
+			n.countable++
+		case s == nil || s.Observed == nil || c.away(d.id) && !c.isGoing(d.id):
+		case s.Verdict.Code == "Newer" || s.Verdict.Code == "UnknownVersion" || s.Verdict.Code == "ByHand":
+		default:
+			n.countable++
+		}
+	}
+	for i := range wave {
+		w, n := &p.waves[i], counts[i]
+		needs := max(w.minSuccess, (w.threshold*n.countable+99)/100)
+		if n.inside > 0 || n.done < needs && !(w.optional && n.countable == 0) {
+			return i
+		}
+	}
+	return -1
+}
+
+func (c *commit) isGoing(id string) bool {
+	return slices.ContainsFunc(c.fresh, func(f fresh) bool { return f.id == id })
+}
+
+// pilotBound holds as long as the pilot is not over.
+func (c *commit) pilotBound(p *policyModel, f *fresh) {
+	done, underway := 0, 0
+	for i := range c.m.devices {
+		d := &c.m.devices[i]
+		s := c.g.status[d.id]
+		if s == nil {
+			continue
+		}
+		if a := openOf(s); a != nil && a.Policy == p.name && !a.Pinned {
+			underway++
+		}
+		if d.policy != p.name || d.pin != "" {
+			continue
+		}
+		switch h := c.history(d.id, f.Rollout); {
+		case h.okAt.IsZero() || h.inside || !h.current:
+		case !h.okAt.Add(p.pilotSoak).After(f.AssignedAt):
+			done++
+		default:
+			underway++
+		}
+	}
+	if done < p.pilot && underway > p.pilot {
+		c.g.violate("pilot: %d devices of policy %s are on their way or soak, %d have done so, pilot.count is %d", underway, p.name, done, p.pilot)
+	}
+}
