@@ -137,6 +137,41 @@ func bootWhileConfirming(t *testing.T, after func(*wall)) {
 	})
 }
 
+// An update after which a device without a clock of its own gets no time any
+// more would cut it off: nothing is polled without. It is taken back.
+func TestClockIsNeverSetAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, w := jumpingDevice(t)
+		var up atomic.Bool
+		d.control.answers = func() error {
+			if !up.Load() {
+				return errors.New("cut")
+			}
+			return nil
+		}
+		d.assign(2, "v1.1.0", v2(tree{"confirm": tree{"within": "10m"}}))
+		r := d.start()
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		r.end(t)
+		w.set(time.Unix(7, 0))
+		d.boot(true, "")
+		up.Store(true)
+		r = d.start()
+		time.Sleep(9 * time.Minute)
+		synctest.Wait()
+		if d.content("/etc/edge/edge.conf") != "version=2\n" {
+			t.Error("taken back before its time")
+		}
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if d.content("/etc/edge/edge.conf") != "version=1\n" {
+			t.Error("not taken back")
+		}
+		r.end(t)
+	})
+}
+
 // A confirmation that no boot ever lets end does end.
 func TestBootsWhileConfirmingAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -325,10 +360,13 @@ func TestClockJumpsAroundAReboot(t *testing.T) {
 			d.wantOnce(0, "reboot into os-2")
 			up, blind = time.Minute, true
 			d.boot(false, "")
+			pass(0, 1, "cannot be told yet")
+			up += DefaultBootTimeout / 2
 			d.wantOnce(1, "cannot be told yet")
-			pass(DefaultBootTimeout/2, 1, "cannot be told yet")
+			pass(DefaultBootTimeout/4, 1, "cannot be told yet")
 			blind = false
-			pass(DefaultBootTimeout/4, 0, "updated")
+			up += DefaultBootTimeout / 8
+			d.wantOnce(0, "updated")
 
 			d.assign(3, "v1.2.0", filesSpec(nil, tree{"os": tree{"image": "os-3"}}))
 			d.wantOnce(0, "reboot into os-3")

@@ -55,6 +55,9 @@ func (a *Agent) confirm(ctx context.Context, spec *schema.Spec) error {
 	wait, began, waits := firstAsk, a.up(), false
 	for {
 		err := a.answers(ctx, timeout, reach(spec))
+		if err == nil && !a.clockSet() {
+			err = errNoClock // nothing would ever be polled
+		}
 		if err == nil {
 			if waits {
 				a.log.Info("control answers: the update is confirmed", "after", (a.up() - began).Round(time.Second))

@@ -241,6 +241,7 @@ func TestB65_DamagedState(t *testing.T) {
 			"half":    func(b []byte) []byte { return b[:len(b)/2] },
 			"garbage": func(b []byte) []byte { return []byte("\x00\xff{{{") },
 			"null":    func([]byte) []byte { return []byte("null") },
+			"lost":    nil,
 		} {
 			t.Run(c.file+"/"+kind, func(t *testing.T) {
 				d := onV1(t)
@@ -249,7 +250,11 @@ func TestB65_DamagedState(t *testing.T) {
 				d.wantOnce(0, "deferred") // so that desired.json is there
 				d.remove(busyFile)
 				before, id := d.snapshot(), d.installID()
-				d.write(c.file, string(damage([]byte(d.content(c.file)+"{}"))))
+				if damage == nil {
+					d.remove(c.file)
+				} else {
+					d.write(c.file, string(damage([]byte(d.content(c.file)+"{}"))))
+				}
 				res := d.once()
 				if got := d.installID(); (got != id) != c.newInstall {
 					t.Errorf("installation id %s, before %s", got, id)
@@ -267,7 +272,7 @@ func TestB65_DamagedState(t *testing.T) {
 				if !strings.Contains(res.Summary, c.afterAssign) {
 					t.Errorf("result: %+v", res)
 				}
-				if !asideOf(d, c.file) {
+				if damage != nil && !asideOf(d, c.file) {
 					t.Error("the damaged file was not kept")
 				}
 				if d.content("/etc/edge/edge.conf") != "version=2\n" || d.content("/etc/edge/only-1") != "" {
@@ -275,6 +280,32 @@ func TestB65_DamagedState(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// What a newer agent wrote besides is left out of account; a record that says
+// that an older one would misread it is not read at all.
+func TestB65_StateOfANewerAgent(t *testing.T) {
+	d := onV1(t)
+	d.write(busyFile, "")
+	d.assign(2, "v1.1.0", v2(nil))
+	d.wantOnce(0, "deferred")
+	d.remove(busyFile)
+	id := d.installID()
+	for _, file := range []string{installFile, attemptsFile, currentFile, desiredFile} {
+		d.write(file, strings.Replace(d.content(file), "{", `{"later":{"x":[1]},`, 1))
+	}
+	d.wantOnce(0, "updated from v1.0.0 to v1.1.0")
+	if d.installID() != id {
+		t.Error("it took a new installation id")
+	}
+	d.write(attemptsFile, strings.Replace(d.content(attemptsFile), `"format":1`, `"format":2`, 1))
+	d.wantOnce(0)
+	if d.installID() == id || !asideOf(d, attemptsFile) {
+		t.Errorf("a record of another format was read: %s", d.content(attemptsFile))
+	}
+	if got := d.content("/etc/edge/edge.conf"); got != "version=2\n" {
+		t.Errorf("the device runs %q", got)
 	}
 }
 

@@ -19,12 +19,14 @@ const sanestYear = 2024
 // is being acted on.
 const maxLooks = 4
 
+func (c clock) clockSet() bool { return c.now().Year() >= sanestYear }
+
 var errNoClock = errors.New("the clock is not set")
 
 // look reads the delivery ref, and keeps payloads until they are on disk.
 func (a *Agent) look(ctx context.Context) (schema.Delivery, string, error) {
-	if now := a.now(); now.Year() < sanestYear {
-		return schema.Delivery{}, "", fmt.Errorf("%w (it says %s)", errNoClock, now.UTC().Format(time.RFC3339))
+	if !a.clockSet() {
+		return schema.Delivery{}, "", fmt.Errorf("%w (it says %s)", errNoClock, a.now().UTC().Format(time.RFC3339))
 	}
 	d, problem, err := a.control.Look(ctx)
 	if err == nil && len(d.Payloads) > 0 {
