@@ -124,9 +124,13 @@ type PolicyChange struct {
 	Op     string        `json:"op"`
 	Fields []PolicyField `json:"fields"`
 	// MayGoBefore and MayGo are the devices that the gates of the policy let
-	// go, at once or within a day from now, as soon as there is a slot.
+	// go now, as soon as there is a slot, before any other wave opens.
 	MayGoBefore int `json:"mayGoBefore"`
 	MayGo       int `json:"mayGo"`
+	// SoonBefore and Soon are those that wait for a time that is known and
+	// comes within a day from now, such as the end of a soak.
+	SoonBefore int `json:"soonBefore"`
+	Soon       int `json:"soon"`
 }
 
 // PolicyField is one setting that differs.
@@ -170,6 +174,9 @@ type Reach struct {
 	Devices int      `json:"devices"`
 	Of      int      `json:"of"`    // that are to get it
 	Words   []string `json:"words"` // the arithmetic
+	// NeverSeen are those of them that have not reported yet. They count as if
+	// they had, because nothing is assigned to them before.
+	NeverSeen int `json:"neverSeen,omitempty"`
 }
 
 // Verdict is what the next sweep would say of one device.

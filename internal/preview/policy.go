@@ -11,15 +11,16 @@ import (
 	"github.com/gitopsd/gitopsd/schema"
 )
 
-// horizon is how far ahead "may go" looks: what happens until tomorrow is what
-// whoever merges today will see.
+// horizon is how far ahead times are counted: what happens until tomorrow is
+// what whoever merges today will see.
 const horizon = 24 * time.Hour
 
 // policies compares every policy, field by field.
 func (c *comparer) policies() []PolicyChange {
 	list := []PolicyChange{}
 	before, after := specsOf(c.Base.Fleet), specsOf(c.Head.Fleet)
-	goBefore, goAfter := mayGo(c.Base.Plan, c.Now), mayGo(c.Head.Plan, c.Now)
+	goBefore, soonBefore := mayGo(c.Base.Plan, c.Now)
+	goAfter, soonAfter := mayGo(c.Head.Plan, c.Now)
 	counts := map[string]int{}
 	for _, s := range c.Head.Plan.Policies {
 		counts[s.Policy] = s.N
@@ -28,7 +29,7 @@ func (c *comparer) policies() []PolicyChange {
 		list = append(list, *change)
 	}
 	for _, name := range slices.Sorted(maps.Keys(union(before, after))) {
-		change := PolicyChange{Policy: name, Op: Changed, MayGoBefore: goBefore[name], MayGo: goAfter[name]}
+		change := PolicyChange{Policy: name, Op: Changed, MayGoBefore: goBefore[name], MayGo: goAfter[name], SoonBefore: soonBefore[name], Soon: soonAfter[name]}
 		switch {
 		case before[name] == nil:
 			change.Op = Added
@@ -62,11 +63,12 @@ func (c *comparer) fleetWide() *PolicyChange {
 		return nil
 	}
 	change := &PolicyChange{Op: Changed, Fields: d.fields}
-	for _, n := range mayGo(c.Base.Plan, c.Now) {
-		change.MayGoBefore += n
-	}
-	for _, n := range mayGo(c.Head.Plan, c.Now) {
-		change.MayGo += n
+	before, soonBefore := mayGo(c.Base.Plan, c.Now)
+	after, soonAfter := mayGo(c.Head.Plan, c.Now)
+	for total, counts := range map[*int]map[string]int{&change.MayGoBefore: before, &change.MayGo: after, &change.SoonBefore: soonBefore, &change.Soon: soonAfter} {
+		for _, n := range counts {
+			*total += n
+		}
 	}
 	return change
 }
@@ -93,18 +95,23 @@ func treeOf(v any) map[string]any {
 	return tree
 }
 
-// mayGo counts for each policy the devices that its gates let through, now or
-// within the horizon.
-func mayGo(r planner.Result, now time.Time) map[string]int {
-	counts, allocation := map[string]int{}, allocations()
+// mayGo counts for each policy the devices that its gates let through now, and
+// those that wait for a time that is known and comes within the horizon. Who
+// comes through otherwise depends on how the others fare: where soaks are short
+// it may be everybody.
+func mayGo(r planner.Result, now time.Time) (atOnce, soon map[string]int) {
+	atOnce, soon = map[string]int{}, map[string]int{}
+	allocation := allocations()
 	for i := range r.Verdicts {
 		v := &r.Verdicts[i]
-		soon := !v.NotBefore.IsZero() && v.NotBefore.Before(now.Add(horizon))
-		if allocation[v.Code] || soon {
-			counts[v.Device.Policy]++
+		switch {
+		case allocation[v.Code]:
+			atOnce[v.Device.Policy]++
+		case !v.NotBefore.IsZero() && v.NotBefore.Before(now.Add(horizon)):
+			soon[v.Device.Policy]++
 		}
 	}
-	return counts
+	return atOnce, soon
 }
 
 // allocations are the codes of devices that have come past all gates: only

@@ -31,6 +31,9 @@ func (c *comparer) reach() []Reach {
 		w.all = append(w.all, d)
 		if !d.Pinned && v.Target.Version != "" && !left(v.Code) {
 			w.pending = append(w.pending, d)
+			if v.Code == planner.NeverSeen {
+				w.silent++
+			}
 			w.byWave[d.Wave]++
 		}
 	}
@@ -49,6 +52,7 @@ func (c *comparer) reach() []Reach {
 type waiting struct {
 	all, pending []*planner.Device
 	byWave       map[string]int
+	silent       int // of those pending, who has never reported
 }
 
 // bound is how many devices may be on their way at one time, and why.
@@ -58,7 +62,13 @@ type bound struct {
 }
 
 func (w *waiting) reach(s *planner.Summary, spec *schema.PolicySpec, head Revision) Reach {
-	r := Reach{Policy: s.Policy, Target: s.Target, Of: len(w.pending)}
+	r := Reach{Policy: s.Policy, Target: s.Target, Of: len(w.pending), NeverSeen: w.silent}
+	reported := *s
+	if w.silent > 0 {
+		reported.N += w.silent
+		reported.Slots = slotsOf(spec, reported.N)
+	}
+	s = &reported
 	failures := count(spec.FailureLimit, planner.DefaultFailureLimit, s.N, false)
 	at := slices.MinFunc(w.bounds(s, spec, head), func(a, b bound) int { return a.n - b.n })
 	r.Devices = failures + at.n
@@ -72,6 +82,17 @@ func (w *waiting) reach(s *planner.Summary, spec *schema.PolicySpec, head Revisi
 		r.Words = append(r.Words, fmt.Sprintf("no more than %s to get it", are(r.Of)))
 	}
 	return r
+}
+
+// slotsOf is maxInFlight of a policy that has n devices.
+func slotsOf(spec *schema.PolicySpec, n int) int {
+	p := planner.Policy{Enabled: true}
+	if m := spec.MaxInFlight; m != nil && m.Percent {
+		p.MaxInFlightPercent = m.Value
+	} else if m != nil {
+		p.MaxInFlight = m.Value
+	}
+	return p.LimitsFor(n).Slots
 }
 
 // bounds lists what limits how many devices are on their way at one time.
@@ -151,6 +172,9 @@ func (w *waiting) open(s *planner.Summary) (n int, why string) {
 		}
 		if wave.Members == 0 {
 			return n, fmt.Sprintf("wave %s matches nobody, so no later one opens", wave.Name)
+		}
+		if wave.Needed == 0 { // nobody is there yet who could be done
+			return n, fmt.Sprintf("no wave opens after %s before it is done", wave.Name)
 		}
 		return n, fmt.Sprintf("no wave opens after %s, which needs %s to be done", wave.Name, devices(wave.Needed))
 	}

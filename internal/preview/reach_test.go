@@ -46,6 +46,30 @@ func TestReachIsWhatABadReleaseGets(t *testing.T) {
 	}
 }
 
+// TestReachBeforeTheFirstReport: what stands before anybody has reported is
+// what will hold once everybody has.
+func TestReachBeforeTheFirstReport(t *testing.T) {
+	for name, c := range map[string]struct {
+		policy     string
+		silent     int
+		want       int
+		wantSilent int
+	}{
+		"nobody has reported": {"maxInFlight: 25%, failureLimit: 10%", 12, 4, 12},
+		"one has not":         {"maxInFlight: 4, failureLimit: 2", 1, 6, 1},
+		"a first wave":        {"maxInFlight: 6, failureLimit: 3, waves: [{name: canary, selector: {matchLabels: {ring: canary}}}]", 12, 2, 12},
+	} {
+		ch := rollout(c.policy, "")
+		for i := range c.silent {
+			delete(ch.present, fmt.Sprintf("gw-%02d", i))
+		}
+		reach := preview.Compare(ch.input(t)).WorstCase
+		if len(reach) != 1 || reach[0].Devices != c.want || reach[0].NeverSeen != c.wantSilent {
+			t.Errorf("%s: got %+v, want %d devices", name, reach, c.want)
+		}
+	}
+}
+
 // rollout is a bump for twelve devices at three sites, two of them canaries.
 func rollout(policy, fleet string) change {
 	const api = "apiVersion: gitopsd.dev/v1alpha1\n"

@@ -277,12 +277,18 @@ func (t *planText) policies(list []preview.PolicyChange) {
 			}
 			t.line(2, text)
 		}
-		switch more := p.MayGo - p.MayGoBefore; {
-		case more > 0:
-			t.line(2, fmt.Sprintf("%d more may go within a day: %d instead of %d", more, p.MayGo, p.MayGoBefore))
-		case more < 0:
-			t.line(2, fmt.Sprintf("%d fewer may go within a day: %d instead of %d", -more, p.MayGo, p.MayGoBefore))
-		}
+		t.more("may start at once, as slots get free", p.MayGoBefore, p.MayGo)
+		t.more("wait for a time that comes within a day", p.SoonBefore, p.Soon)
+	}
+}
+
+// more says how a number of devices changes.
+func (t *planText) more(what string, before, after int) {
+	switch {
+	case after > before:
+		t.line(2, fmt.Sprintf("%d more %s: %d instead of %d", after-before, what, after, before))
+	case after < before:
+		t.line(2, fmt.Sprintf("%d fewer %s: %d instead of %d", before-after, what, after, before))
 	}
 }
 
@@ -334,8 +340,15 @@ func (t *planText) worstCase(list []preview.Reach) {
 	}
 	t.section("WORST CASE")
 	for _, r := range list {
-		t.line(0, fmt.Sprintf("%s  a bad %s reaches %d of %s: %s", Clean(r.Policy), Clean(or(r.Target, "release")), r.Devices, counted(r.Of, "device"),
-			Clean(strings.Join(r.Words, "; "))))
+		text := fmt.Sprintf("%s  a bad %s reaches %d of %s: %s", Clean(r.Policy), Clean(or(r.Target, "release")), r.Devices, counted(r.Of, "device"),
+			Clean(strings.Join(r.Words, "; ")))
+		switch {
+		case r.NeverSeen == r.Of:
+			text += " (once they have reported; none has yet)"
+		case r.NeverSeen > 0:
+			text += fmt.Sprintf(" (once all have reported; %d never did)", r.NeverSeen)
+		}
+		t.line(0, text)
 	}
 }
 
