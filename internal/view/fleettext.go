@@ -25,6 +25,7 @@ func WriteFleet(w io.Writer, v *FleetView, look Look) error {
 	writeHead(&b, v, look)
 	writeConditions(&b, v, look)
 	writeRollouts(&b, v, look)
+	writeSteps(&b, v, look)
 	next := writeDevices(&b, v, look)
 	if next != "" {
 		fmt.Fprintf(&b, "next: %s\n", Clean(look.again("gitopsd explain "+next)))
@@ -123,14 +124,14 @@ func writeRollouts(b *bytes.Buffer, v *FleetView, look Look) {
 		t.Head = append(t.Head, "LEFT ALONE")
 	}
 	for _, r := range v.Rollouts {
-		state := r.State
+		state := shownState(&r)
 		color := ""
 		switch state {
 		case "halted":
 			state, color = "HALTED", colorBad
 		case "done":
 			color = colorGood
-		case "rolling":
+		case "rolling", stateBlocked:
 			color = colorBusy
 		}
 		s := of[r.Policy]
