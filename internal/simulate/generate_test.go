@@ -148,8 +148,12 @@ func drawObstacle(t *rapid.T, d *planner.Device) {
 	}
 }
 
-// drawPast gives a device an attempt that it had, or has.
+// drawPast gives a device an attempt that it had, or has. One that was never
+// seen has none.
 func drawPast(t *rapid.T, d *planner.Device) {
+	if !d.Seen {
+		return
+	}
 	a := planner.Attempt{
 		Number: 1, Policy: d.Policy, Target: d.Target, Rollout: d.Rollout, InstallID: d.InstallID,
 		AssignedAt: testNow.Add(-5*time.Minute - minutes(t, "assigned", 20)),

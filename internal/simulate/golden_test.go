@@ -2,6 +2,7 @@ package simulate_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -26,7 +27,8 @@ import (
 var update = flag.Bool("update", false, "write what is printed into the cases")
 
 // TestCases compares what is printed of small fleets with what stands in the
-// case: want.txt without a limit of the width, want-<width>.txt with one.
+// case: want.txt without a limit of the width, want-<width>.txt with one,
+// want.json the document.
 func TestCases(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(paths) < 6 {
@@ -42,14 +44,21 @@ func TestCases(t *testing.T) {
 			compared := false
 			for i := range archive.Files {
 				f := &archive.Files[i]
-				name, isWant := strings.CutPrefix(strings.TrimSuffix(f.Name, ".txt"), "want")
+				name, isWant := strings.CutPrefix(f.Name, "want")
 				if !isWant {
 					continue
 				}
-				width, _ := strconv.Atoi(strings.TrimPrefix(name, "-"))
 				compared = true
 				var b bytes.Buffer
-				if err := view.WriteSimulation(&b, doc, view.Look{Width: width}); err != nil {
+				if name == ".json" {
+					enc := json.NewEncoder(&b)
+					enc.SetIndent("", " ")
+					err = enc.Encode(doc)
+				} else {
+					width, _ := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(name, "-"), ".txt"))
+					err = view.WriteSimulation(&b, doc, view.Look{Width: width})
+				}
+				if err != nil {
 					t.Fatal(err)
 				}
 				if *update {

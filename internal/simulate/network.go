@@ -193,8 +193,8 @@ func (r *run) hearAgain(d *device, e event) {
 // mayMove says whether a device that has become available may go at once, or
 // let another one go. Going away never lets anybody go: it only restricts.
 func (r *run) mayMove(d *device) bool {
-	if r.guarded[d.at.Policy] || r.freesBudget(d) {
-		return true
+	if free, waits := r.frees(d); free || waits {
+		return free
 	}
 	p := d.policy
 	if d.record.Code == string(planner.Current) || p.summary == nil || !p.room {

@@ -140,7 +140,7 @@ func (r *run) judge() {
 	}
 	f := &r.last.Fleet
 	fleet := f.Problem == "" && f.Paused == "" && f.Freeze == nil && r.in.Stopped == "" && (f.Slots == 0 || f.InFlight+upgrades["*"] < f.Slots)
-	r.blocked, r.guarded = map[string]bool{}, map[string]bool{}
+	r.blocked, r.guarded = map[string]int{}, map[string]int{}
 	r.block("", f.Budgets)
 	for i := range r.last.Policies {
 		s := &r.last.Policies[i]
@@ -153,40 +153,48 @@ func (r *run) judge() {
 		p.room = fleet && p.Enabled && p.Paused == "" && s.Freeze == nil && (s.Windows == nil || s.Windows.Open) && s.NextUpgrade.IsZero() &&
 			s.InFlight+upgrades[s.Policy] < s.Slots && (p.MinInterval <= 0 || upgrades[s.Policy] == 0)
 		if s.Counts[planner.FleetGuard] > 0 {
-			r.guarded[s.Policy] = true
+			r.guarded[s.Policy] = p.LimitsFor(s.N).Keep + 1 - s.Available + upgrades[s.Policy]
 		}
 		r.block(s.Policy, s.Budgets)
 	}
 	r.over = r.isOver()
 }
 
-// block notes the groups of budgets that somebody waits for.
+// block notes the groups of budgets that somebody waits for, and how many of
+// their devices have to come back at least before another one may go.
 func (r *run) block(policy string, budgets []planner.BudgetSummary) {
 	for i, b := range budgets {
 		for _, g := range b.Used {
 			if g.Waiting > 0 {
-				r.blocked[groupKey(policy, i, b.GroupBy, g.Labels)] = true
+				r.blocked[groupKey(policy, i, b.GroupBy, g.Labels)] = g.Unavailable + 1 - g.Limit
 			}
 		}
 	}
 }
 
-// freesBudget says whether somebody waits for a group that a device is in.
-func (r *run) freesBudget(d *device) bool {
+// frees says whether the return of a device may have let another one go that
+// waits for one to come back, and whether it has to wait itself for more of
+// them.
+func (r *run) frees(d *device) (free, waits bool) {
+	count := func(missing map[string]int, key string) {
+		n, has := missing[key]
+		if !has {
+			return
+		}
+		missing[key] = n - 1
+		free, waits = free || n <= 1, waits || n > 1
+	}
+	count(r.guarded, d.at.Policy)
 	if len(r.blocked) == 0 {
-		return false
+		return free, waits
 	}
 	for i, b := range d.policy.Budgets {
-		if r.blocked[groupKey(d.at.Policy, i, b.GroupBy, d.at.Labels)] {
-			return true
-		}
+		count(r.blocked, groupKey(d.at.Policy, i, b.GroupBy, d.at.Labels))
 	}
 	for i, b := range r.in.Fleet.Budgets {
-		if r.blocked[groupKey("", i, b.GroupBy, d.at.Labels)] {
-			return true
-		}
+		count(r.blocked, groupKey("", i, b.GroupBy, d.at.Labels))
 	}
-	return false
+	return free, waits
 }
 
 // groupKey tells groups of budgets apart.

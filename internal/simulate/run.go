@@ -49,8 +49,8 @@ type run struct {
 	planAt     time.Time // when time alone may change the plan; zero = never
 	due        bool      // something happened that may change it
 	last       planner.Result
-	blocked    map[string]bool // groups of budgets that somebody waits for
-	guarded    map[string]bool // policies of which somebody waits for availability
+	blocked    map[string]int // groups of budgets that somebody waits for: see block
+	guarded    map[string]int // policies of which somebody waits for availability, alike
 	plans      int
 	over       bool // nothing will happen any more
 	forget     time.Time
