@@ -125,11 +125,7 @@ func TestCrashAndNoNetworkAfterwards(t *testing.T) {
 
 func TestCrashAtEveryStepOfARollback(t *testing.T) {
 	before, _ := stateOf(t, 2, v2(nil))
-	crashEverywhere(t, func(t *testing.T) *device {
-		d := onV1(t)
-		d.assign(2, "v1.1.0", v2(hook("afterUpdating", "/bin/false")))
-		return d
-	}, func(t *testing.T, d *device, where string) {
+	crashEverywhere(t, way{name: "rollback"}.device, func(t *testing.T, d *device, where string) {
 		d.settle()
 		whole(t, d, map[string]string{"v1.0.0": before})
 		r := d.control.last()

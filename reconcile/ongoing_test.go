@@ -128,7 +128,7 @@ func TestWhatGoesOnForHours(t *testing.T) {
 	}
 }
 
-const hours = 5
+const hours = 3
 
 func (m misfortune) befall(t *testing.T) {
 	d, w := jumpingDevice(t)

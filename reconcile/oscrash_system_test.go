@@ -28,10 +28,13 @@ func TestSystemCrashAtEveryStepOfAnOSUpdate(t *testing.T) {
 func TestSystemTroubleWithTheDiskInAnOSUpdate(t *testing.T) {
 	states := osStates(t)
 	for kind := range troubles {
-		for _, e := range osEnds() {
-			for _, lasting := range []bool{false, true} {
-				e.meetAll(t, states, kind, lasting, 1, 1)
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			for _, e := range osEnds() {
+				for _, lasting := range []bool{false, true} {
+					e.meetAll(t, states, kind, lasting, 1, 1)
+				}
 			}
-		}
+		})
 	}
 }
