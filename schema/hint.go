@@ -171,6 +171,9 @@ func formHint(node map[string]any, value any, name string) string {
 	if strings.HasSuffix(text, "%") && slices.Contains(nodeTypes(node), "integer") {
 		return "a percentage is a whole number from 0% to 100%"
 	}
+	if pattern, _ := node["pattern"].(string); strings.HasPrefix(pattern, "^/") && !strings.HasPrefix(text, "/") {
+		return "write it absolute, from the root of the file system: it begins with /"
+	}
 	return likeExample(node)
 }
 

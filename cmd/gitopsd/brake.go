@@ -72,7 +72,7 @@ GIT_AUTHOR_EMAIL, or of the flags.`,
 		DisableFlagsInUseLine: true,
 		Args:                  args(0, 1, "{POLICY | --all | --device ID}"),
 		ValidArgsFunction:     completePolicy(a),
-		Example: `  gitopsd brake on gateways --reason "they lose their uplink" --repo /srv/git/fleet.git
+		Example: `  gitopsd brake on gateways --reason "they lose their uplink"
   gitopsd brake on --all --reason "the registry serves a wrong image"
   gitopsd brake on --device gw-berlin-01 --reason "I am looking at it"`,
 	}

@@ -13,10 +13,11 @@ func demoCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Watch a fleet go through a good and a bad release",
-		Long: `Play the life of a small fleet on this machine, with the real daemon and one real
-agent for each device: a good release, a bad one that puts itself back and stops
-everywhere else, and the one that puts it right. It takes under a minute and
-needs neither root nor network nor git; everything is in one temporary folder.`,
+		Long: `Play the life of a small fleet on this machine, with the real daemon and one
+real agent for each device: a good release, a bad one that puts itself back and
+stops everywhere else, and the one that puts it right. It takes under a minute
+and needs neither root nor network nor git; everything is in one temporary
+folder.`,
 		GroupID: groupLook,
 		Args:    args(0, 0, ""),
 		Example: `  gitopsd demo

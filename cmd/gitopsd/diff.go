@@ -12,9 +12,9 @@ func diffCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff DEVICE [DIR]",
 		Short: "Show what a change would do to one device",
-		Long: `Show what a change of the fleet repository in DIR (default: here) would do to one
-device: each value of its desired spec that differs, with the file and line that
-it comes from on both sides, and the lines of files that differ.
+		Long: `Show what a change of the fleet repository in DIR (default: here) would do to
+one device: each value of its desired spec that differs, with the file and line
+that it comes from on both sides, and the lines of files that differ.
 
 The working tree, or the commit that --head names, is compared with the commit
 that --base names. Without --base it is compared with what the device was

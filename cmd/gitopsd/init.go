@@ -38,7 +38,12 @@ overwritten: if one is in the way, nothing is written.`,
 					return err
 				}
 			}
-			a.sayln("next: gitopsd validate %s; then git init -b main, git add, git commit", dir)
+			at := ""
+			if dir != "." {
+				at = " -C " + shellWord(dir)
+			}
+			a.sayln("next: %s", command("gitopsd validate", dir))
+			a.sayln("then: git%s init -q -b main && git%s add . && git%s commit -q -m 'a fleet'", at, at, at)
 			return nil
 		},
 	}

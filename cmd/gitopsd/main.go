@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -92,6 +93,12 @@ each device (gitopsd agent) brings it there, or puts it back.`,
 		root.AddCommand(cmd)
 	}
 	root.SetHelpCommandGroupID(groupOther)
+	root.InitDefaultHelpCmd()
+	for _, cmd := range root.Commands() {
+		if cmd.Name() == "help" {
+			cmd.Args = helpTopic
+		}
+	}
 	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) {
 		if cmd.Flags().Lookup(flagConfig) != nil {
 			a.warnOfUnknownVariables()
@@ -122,6 +129,19 @@ func noCommand(cmd *cobra.Command, args []string) error {
 		return withHint(err, "did you mean %s %s?", cmd.CommandPath(), near)
 	}
 	return withHint(err, "%s --help lists the commands", cmd.CommandPath())
+}
+
+// helpTopic is the argument check of the help: it is of a command.
+func helpTopic(cmd *cobra.Command, args []string) error {
+	of := cmd.Root()
+	for _, word := range args {
+		i := slices.IndexFunc(of.Commands(), func(c *cobra.Command) bool { return c.Name() == word || c.HasAlias(word) })
+		if i < 0 {
+			return noCommand(of, []string{word})
+		}
+		of = of.Commands()[i]
+	}
+	return nil
 }
 
 // interrupted tells an end that was asked for from a failure.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -66,6 +67,18 @@ func TestEveryCommandExplainsItself(t *testing.T) {
 			return
 		}
 		seen++
+		const columns = 80 // of the narrowest terminal that people have
+		var usage strings.Builder
+		if err := usageText(&usage, c, columns); err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range []string{c.Long, usage.String()} {
+			for line := range strings.Lines(text) {
+				if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > columns {
+					t.Errorf("%s: a line of its help has %d columns: %s", c.CommandPath(), n, line)
+				}
+			}
+		}
 		if c.Short == "" || strings.HasSuffix(c.Short, ".") {
 			t.Errorf("%s: short help %q", c.CommandPath(), c.Short)
 		}

@@ -24,8 +24,8 @@ Without --to the target is what it was before, as the git history of the file
 has it, or the newest release below the present one. It is never a version
 that rollbackFrom names already, nor one that devices failed as far as the
 clone knows. Where it is not sure, as in a clone without its whole history,
-nothing is changed, and the releases are listed. A rollback that the file has already is not gone on with
-unless --to says how far.
+nothing is changed, and the releases are listed. A rollback that the file has
+already is not gone on with unless --to says how far.
 
 Exit codes: 0 done, or nothing to do; 1 it could not be done; 2 wrong usage;
 3 the fleet would have more errors than now, and nothing was written.`,

@@ -27,8 +27,8 @@ func serveCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the daemon that sweeps a fleet repository",
-		Long: `Run the daemon: fetch the fleet repository, validate it, decide which devices may
-have their new desired spec now, and commit verdicts and assignments to the
+		Long: `Run the daemon: fetch the fleet repository, validate it, decide which devices
+may have their new desired spec now, and commit verdicts and assignments to the
 status branch. It needs no git program for a local repository.
 
 Every value may also come from the environment (--status-branch is
@@ -41,7 +41,7 @@ says what a person must do.`,
 		GroupID: groupRun,
 		Args:    args(0, 0, ""),
 		Example: `  gitopsd serve --repo /srv/git/fleet.git
-  gitopsd serve --repo https://git.example/fleet.git --username ops --password-file /run/secrets/git
+  gitopsd serve --repo https://git.example/fleet.git --token-file /run/token
   gitopsd serve --repo /srv/git/fleet.git --once
   gitopsd serve --repo /srv/git/fleet.git --once --accept-rewrite 4f2c91a`,
 	}

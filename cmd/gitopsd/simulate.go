@@ -43,12 +43,12 @@ func simulateCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "simulate [DIR]",
 		Short: "Show how a rollout will unfold",
-		Long: `Show how the rollouts of the fleet repository in DIR (default: here) will unfold:
-the planner is run forward over the fleet, with devices that take some time for
-an update, are away now and then, and fail as often as you assume. A timeline
-shows each wave and site; then come the devices that are away at most at one
-time, those that never get to their target and why, and how far a release would
-get of which every update fails.
+		Long: `Show how the rollouts of the fleet repository in DIR (default: here) will
+unfold: the planner is run forward over the fleet, with devices that take some
+time for an update, are away now and then, and fail as often as you assume. A
+timeline shows each wave and site; then come the devices that are away at most
+at one time, those that never get to their target and why, and how far a release
+would get of which every update fails.
 
 The fleet is that of the working tree, or of the commit that --head names. With
 --repo (or a configuration that names one) its devices are as the status branch

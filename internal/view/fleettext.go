@@ -199,20 +199,20 @@ func (h Hold) text() string {
 // moving says how far a device is on its way. Until its report speaks of the
 // attempt, its phase is of an earlier one.
 func moving(d DeviceView, slot schema.InFlight, now time.Time) string {
-	since := func(t time.Time) string {
+	since := func(word string, t time.Time) string {
 		if t.IsZero() {
 			return ""
 		}
-		return " since " + clock(t, now)
+		return word + clock(t, now)
 	}
 	if d.Reported != d.Attempt && !slot.Started {
-		return d.Target + " told to go, not begun" + since(slot.Since)
+		return d.Target + " told to go" + since(" at ", slot.Since) + ", not begun"
 	}
 	at := slot.Since
 	if d.Reported == d.Attempt && d.Since != nil {
 		at = *d.Since
 	}
-	return d.Target + " " + or(d.Phase, "assigned") + since(at)
+	return d.Target + " " + or(d.Phase, "assigned") + since(" since ", at)
 }
 
 func writeCounts(b *bytes.Buffer, head string, counts map[string]int, look Look) {

@@ -35,7 +35,7 @@ func TestFleetTextToldButNotBegun(t *testing.T) {
 		d.Observed.Attempt = 3
 		d.Attempts = []schema.Attempt{{Attempt: 4, Version: "v1.5.0", AssignedAt: *at(-3)}}
 	})
-	wantText(t, fleetText(t, st, Look{}), "MOVING\ngw-2  v1.5.0 told to go, not begun since 11:57Z\n")
+	wantText(t, fleetText(t, st, Look{}), "MOVING\ngw-2  v1.5.0 told to go at 11:57Z, not begun\n")
 }
 
 // The columns add up, and say what the lists below them say.
@@ -169,6 +169,8 @@ func TestSaid(t *testing.T) {
 		{"the device reports that it failed: hooks afterUpdating/check: /bin/sh ended with exit code 1: no good\nmore", "POST-ACTION", "no good (afterUpdating/check, exit code 1)"},
 		{"it came back and reports that it failed: no space", "", "no space"},
 		{"the device reports that it failed", "APPLY", "the device reports that it failed (APPLY)"},
+		{"no answer", "POST-ACTION", "no answer (after the update)"},
+		{"", "PRE-CHECK", "before the update"},
 		{"hooks beforeUpdating/x: /bin/false ended with exit code 1", "", "hooks beforeUpdating/x: /bin/false ended with exit code 1"},
 		{"", "APPLY", "APPLY"}, {"", "", ""},
 	} {

@@ -35,13 +35,13 @@ func (t *planText) sweep(p *preview.Plan, wide bool) error {
 			}
 		}
 	}
-	t.counts(p.Summary.Counts)
+	t.counts(p)
 	t.b.WriteByte('\n')
 	if err := t.devices(p, wide); err != nil {
 		return err
 	}
 	for _, r := range p.Recalls {
-		t.line(0, fmt.Sprintf("recall %s: attempt %d, %s", Clean(r.Device), r.Attempt, Clean(r.Because)))
+		t.line(0, fmt.Sprintf("recall %s: %s", Clean(r.Device), Clean(r.Because)))
 	}
 	return nil
 }
@@ -53,14 +53,47 @@ func haltText(s preview.PolicyState) string {
 	return "HALTED by " + namesText(s.HaltedBy)
 }
 
-func (t *planText) counts(counts map[string]int) {
+func (t *planText) counts(p *preview.Plan) {
 	var words []string
-	for _, code := range codeOrder(counts) {
-		words = append(words, fmt.Sprintf("%d %s", counts[code], Clean(code)))
+	for _, code := range codeOrder(p.Summary.Counts) {
+		words = append(words, fmt.Sprintf("%d %s", p.Summary.Counts[code], Clean(code))+gateText(p.Verdicts, code))
 	}
 	if len(words) > 0 {
 		t.line(0, strings.Join(words, " · "))
 	}
+}
+
+// gateText names the waves that devices wait for, or when a window opens or a
+// freeze is over; "" = the code says enough.
+func gateText(verdicts []preview.Verdict, code string) string {
+	const shown = 2 // reasons in one line
+	var reasons []string
+	for i := range verdicts {
+		v := &verdicts[i]
+		if v.Code != code {
+			continue
+		}
+		reason := ""
+		switch planner.Code(code) {
+		case planner.CodeWave:
+			reason = v.Reason
+		case planner.CodeWindow, planner.Frozen:
+			if v.NotBefore != nil {
+				reason = "not before " + stamp(*v.NotBefore)
+			}
+		}
+		if reason != "" && !slices.Contains(reasons, reason) {
+			reasons = append(reasons, reason)
+		}
+	}
+	if len(reasons) == 0 {
+		return ""
+	}
+	text := Clean(strings.Join(reasons[:min(len(reasons), shown)], ", "))
+	if len(reasons) > shown {
+		text += ", …"
+	}
+	return " (" + text + ")"
 }
 
 // devices writes the verdicts: as a table, or where its words do not fit, as
@@ -84,7 +117,7 @@ func (t *planText) devices(p *preview.Plan, wide bool) error {
 		if v.NotBefore != nil {
 			notBefore = v.NotBefore.UTC().Format("2006-01-02T15:04Z")
 		}
-		table.Row(v.Device, v.Code, or(v.Policy, "-"), or(v.Wave, "-"), or(v.Version, "-"), or(v.Target, "-"), queue, notBefore, or(v.Detail, v.Reason))
+		table.Row(v.Device, v.Code, or(v.Policy, "-"), or(v.Wave, "-"), or(v.Version, "-"), or(v.Target, "-"), queue, notBefore, whyText(v))
 	}
 	if table.fits(t.look) {
 		return table.Write(t.b, t.look)
@@ -99,11 +132,20 @@ func (t *planText) devices(p *preview.Plan, wide bool) error {
 
 // reasonText is the reason with what moves with other devices.
 func reasonText(v *preview.Verdict) string {
-	reason := or(v.Detail, v.Reason)
+	reason := whyText(v)
 	if v.Position > 0 {
 		reason += fmt.Sprintf(" (number %d)", v.Position)
 	}
 	return reason
+}
+
+// whyText is the reason in full. The detail of a closed wave does not name the
+// wave that it speaks of.
+func whyText(v *preview.Verdict) string {
+	if v.Code == string(planner.CodeWave) && v.Detail != "" {
+		return v.Reason + ": " + v.Detail
+	}
+	return or(v.Detail, v.Reason)
 }
 
 // codeOrder lists the codes that were counted in the order of the planner's

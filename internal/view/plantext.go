@@ -246,7 +246,7 @@ func effectText(e *preview.Effect, n int) string {
 		if d.Bound {
 			text += "at most "
 		}
-		if d.Least != d.Most {
+		if d.Least != d.Most && !d.Bound { // at most is from nothing on
 			text += bytesText(d.Least) + " to "
 		}
 		text += bytesText(d.Most)

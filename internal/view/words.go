@@ -63,9 +63,24 @@ func said(message, stage string) string {
 	}
 	switch {
 	case line == "":
-		return stage
+		return stageText(stage)
 	case stage == "" || strings.Contains(line, stage):
 		return line
 	}
-	return line + " (" + stage + ")"
+	return line + " (" + stageText(stage) + ")"
+}
+
+// stageText is a stage of an update as words; an agent may name others.
+func stageText(stage string) string {
+	switch stage {
+	case "PRE-CHECK":
+		return "before the update"
+	case "RECONCILE":
+		return "while it was updated"
+	case "POST-ACTION":
+		return "after the update"
+	case "ROLLBACK":
+		return "while it was put back"
+	}
+	return stage
 }
