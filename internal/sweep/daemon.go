@@ -111,12 +111,13 @@ type Daemon struct {
 	memory  memory
 	brake   brake
 
-	delivered  map[string]string // device → value of its delivery ref, where known
-	unsure     map[string]bool   // devices whose delivery has to be looked at
-	refused    map[string]string // deliveries that a server keeps refusing: ref → its words
-	repairedAt time.Time         // of the last look at all delivery refs; zero = never, or no longer sure
-	rest       *rest             // the last pass, if it had nothing to do
-	firstRead  bool              // the reports were read once
+	delivered  map[string]string    // device → value of its delivery ref, where known
+	unsure     map[string]bool      // devices whose delivery has to be looked at
+	refused    map[string]string    // deliveries that a server keeps refusing: ref → its words
+	blind      map[string]time.Time // commits of deliveries that could not be read, and since when
+	repairedAt time.Time            // of the last look at all delivery refs; zero = never, or no longer sure
+	rest       *rest                // the last pass, if it had nothing to do
+	firstRead  bool                 // the reports were read once
 	accept     Accept
 	duplicates map[string]bool   // devices that two installations were logged of
 	said       map[string]string // what was logged last, by subject, so that nothing is said twice
@@ -164,6 +165,7 @@ func New(cfg Config) (*Daemon, error) {
 		reports:   map[string]*reportView{},
 		delivered: map[string]string{},
 		unsure:    map[string]bool{},
+		blind:     map[string]time.Time{},
 		refused:   map[string]string{},
 		accept:    cfg.Accept,
 		said:      map[string]string{},

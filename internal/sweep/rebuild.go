@@ -48,8 +48,8 @@ func (p *pass) rebuild(ctx context.Context) error {
 	}
 	maps.Copy(st.Retired, p.status.Retired)
 	ids := map[string]bool{}
-	for id := range docs {
-		ids[id] = true
+	for id, doc := range docs {
+		ids[id] = doc != nil
 	}
 	for id, v := range p.d.reports {
 		ids[id] = ids[id] || v.report != nil

@@ -226,7 +226,7 @@ func (p *pass) rewrite(ctx context.Context, wrong []string, values map[string]st
 	if len(wrong) == 0 {
 		return nil
 	}
-	generations, err := p.deliveredGenerations(ctx, wrong, values)
+	generations, blind, err := p.deliveredGenerations(ctx, wrong, values)
 	if err != nil {
 		return err
 	}
@@ -242,6 +242,8 @@ func (p *pass) rewrite(ctx context.Context, wrong []string, values map[string]st
 		}
 		rec := p.status.Devices[id]
 		switch {
+		case blind[id] && d.mayHaveIt(values[id], p.now):
+			d.unsure[id] = true
 		case rec != nil && rec.Assignment != nil:
 			// Made anew: the remote may have forgotten what it did not push.
 			want, err := p.deliver(ctx, rec.payloads, assignedPath(rec.Path), p.status.blob)
@@ -288,6 +290,7 @@ func (p *pass) rewrite(ctx context.Context, wrong []string, values map[string]st
 		d.delivered[id] = move[1]
 		delete(d.unsure, id)
 		delete(d.refused, ref)
+		delete(d.blind, move[0])
 		if rec := p.status.Devices[id]; rec != nil && rec.Assignment != nil {
 			p.confirmed[id] = true
 			d.restartPickup(rec, p.now)
@@ -306,21 +309,39 @@ func (p *pass) sawItsLast(id string) bool {
 	return v != nil && v.report != nil && v.report.Generation >= p.status.generation(id)
 }
 
-// deliveredGenerations reads what the differing refs carry; what cannot be
-// understood has no generation.
-func (p *pass) deliveredGenerations(ctx context.Context, wrong []string, values map[string]string) (map[string]int64, error) {
-	docs, err := p.readDeliveries(ctx, wrong, values)
-	if err != nil {
-		return nil, err
+// mayHaveIt says whether somebody may still have a commit that could not be
+// read: a replica that lags shows a ref before it has what the ref names, and
+// nobody may write over a generation that is not known. What nobody could read
+// for so long is damaged.
+func (d *Daemon) mayHaveIt(commit string, now time.Time) bool {
+	since, known := d.blind[commit]
+	if !known {
+		d.blind[commit] = now
+		return true
 	}
-	generations := map[string]int64{}
-	for id, a := range docs {
-		generations[id] = a.Generation
-	}
-	return generations, nil
+	return now.Sub(since) < repairEvery
 }
 
-// readDeliveries reads the assignments that stand at delivery refs.
+// deliveredGenerations reads what the differing refs carry; what cannot be
+// understood has no generation, and what cannot be read is blind.
+func (p *pass) deliveredGenerations(ctx context.Context, wrong []string, values map[string]string) (generations map[string]int64, blind map[string]bool, err error) {
+	docs, err := p.readDeliveries(ctx, wrong, values)
+	if err != nil {
+		return nil, nil, err
+	}
+	generations, blind = map[string]int64{}, map[string]bool{}
+	for id, a := range docs {
+		if a == nil {
+			blind[id] = true
+		} else {
+			generations[id] = a.Generation
+		}
+	}
+	return generations, blind, nil
+}
+
+// readDeliveries reads the assignments that stand at delivery refs; nil is one
+// whose commit could not be read.
 func (p *pass) readDeliveries(ctx context.Context, ids []string, values map[string]string) (map[string]*schema.Assignment, error) {
 	tips := map[string]string{}
 	for _, id := range ids {
@@ -339,7 +360,9 @@ func (p *pass) readDeliveries(ctx context.Context, ids []string, values map[stri
 	for ref, files := range contents {
 		id := strings.TrimPrefix(ref, p.d.cfg.DeviceRefs)
 		a := &schema.Assignment{}
-		if err := decodeStatus(ref, files[assignmentFile], a); err == nil && a.Metadata.Name == id && badNumber(saneNumber, a) == "" {
+		if files == nil {
+			docs[id] = nil
+		} else if err := decodeStatus(ref, files[assignmentFile], a); err == nil && a.Metadata.Name == id && badNumber(saneNumber, a) == "" {
 			docs[id] = a
 		}
 	}
