@@ -30,7 +30,7 @@ type ghost struct {
 	blobs    map[string]string // of the status branch, by path
 	status   map[string]*schema.DeviceStatus
 	assigned map[string]*schema.Assignment
-	fleet    *schema.FleetStatus
+	fleet    string           // the text of fleet.yaml
 	highest  map[string]int64 // generation that a delivery ref ever carried
 	numbers  map[string]int64 // highest attempt ever handed out
 
@@ -229,7 +229,7 @@ func (g *ghost) newStatus(commit string) {
 				g.assigned[a.Metadata.Name] = a
 			}
 		case p == "fleet.yaml":
-			g.fleet = decodeBlob[schema.FleetStatus](g, blobs[p])
+			g.fleet = string(g.git.Content(blobs[p]))
 		}
 	}
 	g.blobs = blobs

@@ -63,8 +63,9 @@ func someWaves(arg int) []waveModel {
 	canary := waveModel{name: "canary", label: "role", value: "canary", threshold: 100, minSuccess: 1}
 	soaked := waveModel{name: "canary", label: "role", value: "canary", threshold: 50, minSuccess: 1, soak: 15 * time.Minute}
 	north := waveModel{name: "north", label: "site", value: "north", threshold: 60, minSuccess: 1, soak: 5 * time.Minute}
+	half := waveModel{name: "half", label: "site", value: "north", threshold: 34, minSuccess: 1}
 	nobody := waveModel{name: "lab", label: "role", value: "lab", threshold: 100, minSuccess: 1, optional: true}
-	return pick(arg, nil, []waveModel{canary}, []waveModel{soaked}, []waveModel{canary, north}, []waveModel{nobody, soaked, north},
+	return pick(arg, nil, []waveModel{canary}, []waveModel{soaked}, []waveModel{canary, north}, []waveModel{half}, []waveModel{nobody, soaked, north},
 		[]waveModel{{name: "south", label: "site", value: "south", threshold: 100, minSuccess: 2, optional: true}, canary})
 }
 
@@ -154,11 +155,11 @@ func (w *world) play1(s step) {
 	switch o := usual[int(s.op)%len(usual)]; o {
 	case opRound:
 		w.round()
-		w.pass(pick(arg, time.Minute, 2*time.Minute, 6*time.Minute, 11*time.Minute))
+		w.pass(pick(arg, time.Minute, 2*time.Minute, 4*time.Minute, 11*time.Minute))
 	case opRounds:
-		for range 2 + arg%4 {
+		for range 2 + arg%2 {
 			w.round()
-			w.pass(pick(arg, time.Minute, 4*time.Minute, 11*time.Minute))
+			w.pass(pick(arg/2, time.Minute, 3*time.Minute, 6*time.Minute))
 		}
 	case opEditTarget:
 		w.plans.bumped[half] = m.policies[half]
@@ -237,6 +238,9 @@ func (w *world) play1(s step) {
 		w.release(arg%2 == 0)
 	case opSkew:
 		d := w.daemons[half%len(w.daemons)]
+		for _, d := range w.daemons {
+			d.accept = true // when it starts again: times on record may be ahead of all
+		}
 		d.skew = pick(more, 0, 20*time.Minute, 2*time.Hour, -20*time.Minute, -2*time.Hour, 0)
 		w.logf("-- the clock of %s is %s off", d.name, d.skew)
 	default:
@@ -289,7 +293,7 @@ func (w *world) round() {
 
 // sane is the fleet without lasting obstacles: what the operators leave it
 // with in the end.
-func (w *world) sane(m *fleetModel, targets [2]string, keepWindows bool) {
+func (w *world) sane(m *fleetModel, end ending) {
 	m.paused, m.invalid, m.freezes, m.retry = false, false, nil, w.now
 	for i := range m.devices {
 		m.devices[i].hold, m.devices[i].pin = false, ""
@@ -300,9 +304,9 @@ func (w *world) sane(m *fleetModel, targets [2]string, keepWindows bool) {
 	m.budgets = able(m.budgets)
 	for i := range m.policies {
 		p := &m.policies[i]
-		p.paused, p.target, p.down, p.freezes = false, targets[i], true, nil
+		p.paused, p.target, p.down, p.freezes = false, end.targets[i], true, nil
 		p.budgets = able(p.budgets)
-		p.windows = slices.DeleteFunc(slices.Clone(p.windows), func(v windowModel) bool { return !keepWindows || len(v.days) > 0 })
+		p.windows = slices.DeleteFunc(slices.Clone(p.windows), func(v windowModel) bool { return !end.windows || len(v.days) > 0 })
 		p.waves = slices.Clone(p.waves)
 		for k := range p.waves {
 			members := 0

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,13 +19,14 @@ import (
 // rule is one rule of the protocol, and how to break it: a piece of one file
 // of this module and what to put in its place. The schedules must notice.
 type rule struct {
-	name string // also of its line in testdata/seeds
-	file string
-	old  string
-	new  string
-	also []rule // further pieces that keep the same rule
-	real bool   // it is a rule of the agent, so only real ones can break it
-	by   string // package whose tests notice it, where no invariant depends on it alone
+	name  string // also of its line in testdata/seeds
+	file  string
+	old   string
+	new   string
+	also  []rule // further pieces that keep the same rule
+	real  bool   // it is a rule of the agent, so only real ones can break it
+	fleet bool   // it is a restraint of rollouts, which only histories meet
+	by    string // package whose tests notice it, where no invariant depends on it alone
 }
 
 // unseen keeps the daemon from looking at the delivery of a recalled attempt.
@@ -198,8 +200,9 @@ func TestSystemRules(t *testing.T) {
 	find := os.Getenv("GITOPSD_FIND") != ""
 	if os.Getenv("GITOPSD_FIND") == "all" {
 		_ = os.Remove("testdata/seeds/rules.txt") // all are looked for again
+		_ = os.Remove("testdata/histories/rules.txt")
 	}
-	for _, r := range rules {
+	for _, r := range slices.Concat(rules, restraints) {
 		t.Run(r.name, func(t *testing.T) {
 			if r.by != "" {
 				r.noticedBy(t)
@@ -214,7 +217,11 @@ func TestSystemRules(t *testing.T) {
 				out, err := c.CombinedOutput()
 				return string(out), err
 			}
-			out, err := run("^TestSeeds$")
+			seeds, all, file := "^TestSeeds$", "^TestSchedules$", "testdata/seeds/rules.txt"
+			if r.fleet {
+				seeds, all, file = "^TestHistorySeeds$", "^TestHistories$", "testdata/histories/rules.txt"
+			}
+			out, err := run(seeds)
 			if err == nil {
 				limit := searchLimit
 				if find {
@@ -224,9 +231,9 @@ func TestSystemRules(t *testing.T) {
 				if r.real {
 					every = "GITOPSD_REAL_EVERY=1"
 				}
-				out, err = run("^TestSchedules$", every, "GITOPSD_FROM=1", fmt.Sprintf("GITOPSD_SCHEDULES=%d", limit))
+				out, err = run(all, every, "GITOPSD_FROM=1", fmt.Sprintf("GITOPSD_SCHEDULES=%d", limit), fmt.Sprintf("GITOPSD_HISTORIES=%d", limit))
 				if s := shortest.FindStringSubmatch(out); err != nil && s != nil && find {
-					remember(t, s[1]+" # "+r.name)
+					remember(t, file, s[1]+" # "+r.name)
 				}
 			}
 			what := violated.FindStringSubmatch(out)
@@ -241,8 +248,8 @@ func TestSystemRules(t *testing.T) {
 	}
 }
 
-func remember(t *testing.T, line string) {
-	f, err := os.OpenFile("testdata/seeds/rules.txt", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+func remember(t *testing.T, file, line string) {
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -112,6 +112,11 @@ func (w *world) quiet() {
 		w.whole(d.actor)
 	}
 	if after := w.repo.Ref(statusRef); after != before && !w.failed() {
+		for path, blob := range w.repo.Files(after) {
+			if old := w.repo.Files(before)[path]; old != blob {
+				w.logf("-- %s was\n%s-- and is\n%s", path, w.repo.Content(old), w.repo.Content(blob))
+			}
+		}
 		w.ghost.violate("a sweep commits although nothing has changed: %s", w.repo.Message(after))
 	}
 }
