@@ -157,7 +157,7 @@ func (w *world) play1(s step) {
 		w.round()
 		w.pass(pick(arg, time.Minute, 2*time.Minute, 4*time.Minute, 11*time.Minute))
 	case opRounds:
-		for range 2 + arg%2 {
+		for range 2 {
 			w.round()
 			w.pass(pick(arg/2, time.Minute, 3*time.Minute, 6*time.Minute))
 		}
