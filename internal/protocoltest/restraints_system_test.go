@@ -30,7 +30,7 @@ var restraints = []rule{
 		old: `		satisfied = satisfied && w.satisfied`, new: `		satisfied = satisfied || w.satisfied`},
 	{name: "soak of a wave", file: "planner/waves.go", fleet: true,
 		old: `w.soaked.add(pl, d, since, w.Soak, out)`, new: `w.soaked.add(pl, d, since, 0, out)`},
-	{name: "nobody of a wave is in flight", file: "planner/waves.go", fleet: true,
+	{name: "nobody of a wave is in flight", file: "planner/waves.go", by: "planner",
 		old: `		w.satisfied = w.inside == 0 && (`, new: `		w.satisfied = (`},
 	{name: "the pilot", file: "planner/pilot.go", fleet: true,
 		old: `	t.on = p.bad == "" && t.soaked.done < p.Pilot.Count`, new: `	t.on = false`},
