@@ -148,45 +148,26 @@ func marshaledNode(v reflect.Value) (*yaml.Node, error) {
 }
 
 func addFields(n *yaml.Node, v reflect.Value) error {
-	t := v.Type()
-	for i := range t.NumField() {
-		sf, field := t.Field(i), v.Field(i)
-		if sf.Anonymous {
-			if err := addFields(n, field); err != nil {
+	all := fieldsOf(v.Type())
+	for i := range all {
+		f := &all[i]
+		value := v.Field(f.index)
+		if f.embedded {
+			if err := addFields(n, value); err != nil {
 				return err
 			}
 			continue
 		}
-		name := jsonName(sf)
-		if name == "" || leftOut(sf, field) {
+		if f.name == "" || f.leftOut(value) {
 			continue
 		}
-		c, err := yamlNode(field)
+		c, err := yamlNode(value)
 		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			return fmt.Errorf("%s: %w", f.name, err)
 		}
-		n.Content = append(n.Content, yamlString(name), c)
+		n.Content = append(n.Content, f.key, c)
 	}
 	return nil
-}
-
-// leftOut follows the tags as encoding/json does.
-func leftOut(sf reflect.StructField, v reflect.Value) bool {
-	_, opts, _ := strings.Cut(sf.Tag.Get("json"), ",")
-	switch opts {
-	case "omitzero":
-		return v.IsZero()
-	case "omitempty":
-		switch v.Kind() {
-		case reflect.Map, reflect.Slice, reflect.String:
-			return v.Len() == 0
-		case reflect.Struct:
-			return false
-		default:
-			return v.IsZero()
-		}
-	}
-	return false
 }
 
 func mapNode(v reflect.Value) (*yaml.Node, error) {

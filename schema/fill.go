@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"sort"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -200,32 +199,23 @@ func (f *filler) fillStruct(dst reflect.Value, src any, pointer string) {
 }
 
 func (f *filler) fillFields(dst reflect.Value, m map[string]any, pointer string, seen *int) {
-	t := dst.Type()
-	for i := range t.NumField() {
-		sf := t.Field(i)
-		if sf.Anonymous {
-			f.fillFields(dst.Field(i), m, pointer, seen)
+	all := fieldsOf(dst.Type())
+	for i := range all {
+		sf := &all[i]
+		if sf.embedded {
+			f.fillFields(dst.Field(sf.index), m, pointer, seen)
 			continue
 		}
-		name := jsonName(sf)
-		if name == "" {
+		if sf.name == "" {
 			continue
 		}
-		v, ok := m[name]
+		v, ok := m[sf.name]
 		if !ok {
 			continue
 		}
 		*seen++
-		f.fill(dst.Field(i), v, pointer+"/"+escapePointer(name))
+		f.fill(dst.Field(sf.index), v, pointer+"/"+escapePointer(sf.name))
 	}
-}
-
-func jsonName(sf reflect.StructField) string {
-	name, _, _ := strings.Cut(sf.Tag.Get("json"), ",")
-	if name == "-" {
-		return ""
-	}
-	return name
 }
 
 func typeName(v any) string {

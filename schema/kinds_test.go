@@ -144,10 +144,9 @@ func compareFields(t *testing.T, at string, root, node map[string]any, typ refle
 				t.Errorf("%s: the Go type has %s, the schema has not", at, name)
 			}
 		}
-		for i := range typ.NumField() {
-			sf := typ.Field(i)
-			if p, ok := props[jsonName(sf)]; ok {
-				compareFields(t, at+"/"+jsonName(sf), root, asMap(p), sf.Type)
+		for _, f := range fieldsOf(typ) {
+			if p, ok := props[f.name]; ok {
+				compareFields(t, at+"/"+f.name, root, asMap(p), typ.Field(f.index).Type)
 			}
 		}
 	}

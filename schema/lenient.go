@@ -149,12 +149,11 @@ func (u *unknownFields) warnings() []Problem {
 }
 
 func fieldTypes(t reflect.Type, types map[string]reflect.Type) {
-	for i := range t.NumField() {
-		sf := t.Field(i)
-		if sf.Anonymous {
-			fieldTypes(sf.Type, types)
-		} else if name := jsonName(sf); name != "" {
-			types[name] = sf.Type
+	for _, f := range fieldsOf(t) {
+		if is := t.Field(f.index).Type; f.embedded {
+			fieldTypes(is, types)
+		} else if f.name != "" {
+			types[f.name] = is
 		}
 	}
 }
