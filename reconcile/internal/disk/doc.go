@@ -14,7 +14,8 @@
 //
 // Start with [Open], then [Root.WriteFile].
 //
-// A write that returned nil is on stable storage, name included. Modes do not
+// A write that returned nil is on stable storage, name included; of one that
+// did not, [Root.Doubtful] knows where it only looks done. Modes do not
 // depend on the umask. A Root may be used by several goroutines as far as they
 // change different paths.
 package disk

@@ -8,7 +8,7 @@
 // and counts no tries; package reconcile does.
 //
 // Start with [New], then [Controller.Check] and [Controller.Apply]; a rollback
-// is Apply with the spec of before.
+// is Apply with the spec of before, [Back].
 //
 // What it put on the device stands in managed.json below the state folder,
 // with a copy of each file and the owner and mode of each folder that was
