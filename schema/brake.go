@@ -3,6 +3,8 @@ package schema
 import (
 	"encoding/json"
 	"fmt"
+	"path"
+	"slices"
 	"strings"
 )
 
@@ -47,6 +49,9 @@ type BrakeReading struct {
 	// Unreadable says why the document does not tell what its writer wanted
 	// to stop; "" = it does.
 	Unreadable string
+	// Misnamed is the file that was probably meant to be the brake, where the
+	// branch has one under another name only.
+	Misnamed string
 	// Problems are what should be written otherwise; they are warnings where
 	// it applies all the same.
 	Problems []Problem
@@ -86,6 +91,32 @@ func ReadBrake(file string, data []byte) BrakeReading {
 // everything is stopped, because somebody wanted to stop something.
 func StoppedBrake(file, why string) BrakeReading {
 	return unreadableBrake(file, Brake{}, nil, Problem{Rule: ruleForm, Message: why, Severity: SeverityError})
+}
+
+// BrakeLikeness says how much a path looks like that of a brake which has
+// another name than it should: 2 = it is called brake, 1 = it is YAML, 0 = it
+// is something else, as a README.
+func BrakeLikeness(file string) int {
+	name := strings.ToLower(path.Base(file))
+	switch {
+	case name == "brake" || strings.HasPrefix(name, "brake."):
+		return 2
+	case slices.Contains([]string{".yaml", ".yml"}, path.Ext(name)):
+		return 1
+	}
+	return 0
+}
+
+// MisnamedBrake is the reading of a branch that has no brake but a file that
+// looks like one: everything is stopped, because somebody wanted to stop
+// something.
+func MisnamedBrake(file, instead string) BrakeReading {
+	r := unreadableBrake(file, Brake{}, nil, Problem{
+		Rule: ruleForm, Severity: SeverityError, Message: fmt.Sprintf("it is not there, but %s is", quote(instead)),
+		Hint: fmt.Sprintf("rename %s to %s; to stop nothing, delete it", oneLine(instead), file),
+	})
+	r.Misnamed = instead
+	return r
 }
 
 // unreadableBrake stops everything, beside what could be made out.

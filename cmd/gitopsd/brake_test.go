@@ -138,6 +138,41 @@ func TestABrakeThatIsRefused(t *testing.T) {
 	}
 }
 
+// TestABrakeWithAnotherName: what was to be the brake and is not called so
+// stops everything, until a brake is written.
+func TestABrakeWithAnotherName(t *testing.T) {
+	b := testBrake(t, gitserver.Bare(t, t.TempDir(), "fleet.git"))
+	ctx := t.Context()
+	blob, err := b.repo.PutBlob(ctx, []byte("all: smoke\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	commit, err := b.repo.Commit(ctx, "", map[string]string{"README.md": blob, "a.yaml": blob, "sub/Brake.yml": blob}, time.Now(), "stop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.repo.Publish(ctx, map[string][2]string{brakeRef: {"", commit}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	state, err := b.read(ctx, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc := brakeStatusOf(state)
+	if err := b.since(ctx, state, doc.Entries); err != nil {
+		t.Fatal(err)
+	}
+	if !doc.On || len(doc.Notes) != 1 || !strings.Contains(doc.Notes[0], "rename sub/Brake.yml to brake.yaml") || len(doc.Entries) != 1 || doc.Entries[0].Commit != commit {
+		t.Errorf("the status is %+v", doc)
+	}
+	if state, _, err = b.move(ctx, brakeTarget{all: true}, "", time.Now()); err != nil || !state.reading.Brake.Empty() {
+		t.Errorf("after brake off: %+v, %v", state.reading, err)
+	}
+	if state, err = b.read(ctx, true); err != nil || !state.reading.Brake.Empty() {
+		t.Errorf("read again: %+v, %v", state.reading, err)
+	}
+}
+
 // TestABrakeNeedsNoSourceBranch: where that cannot be read, a name is taken as
 // it is, with a warning.
 func TestABrakeNeedsNoSourceBranch(t *testing.T) {

@@ -82,9 +82,14 @@ func (b *brake) read(ctx context.Context, history bool) (brakeState, error) {
 	if err := b.repo.Fetch(ctx, brakeRef, tip, history); err != nil {
 		return brakeState{}, fmt.Errorf("cannot read the brake: %w", err)
 	}
-	state := brakeState{commit: tip}
-	blob := ""
-	err = b.repo.Walk(ctx, tip, func(path, hash string, mode uint32) error {
+	return b.tree(ctx, tip)
+}
+
+// tree reads the brake of one commit that was fetched.
+func (b *brake) tree(ctx context.Context, commit string) (brakeState, error) {
+	state := brakeState{commit: commit}
+	blob, misnamed := "", ""
+	err := b.repo.Walk(ctx, commit, func(path, hash string, mode uint32) error {
 		switch {
 		case path == brakeFile:
 			if blob = hash; mode != regularMode && mode != executableMode {
@@ -92,6 +97,8 @@ func (b *brake) read(ctx context.Context, history bool) (brakeState, error) {
 			}
 		case strings.HasPrefix(path, brakeFile+"/"):
 			state.inTheWay = append(state.inTheWay, path)
+		case schema.BrakeLikeness(path) > schema.BrakeLikeness(misnamed):
+			misnamed = path
 		}
 		return nil
 	})
@@ -101,7 +108,9 @@ func (b *brake) read(ctx context.Context, history bool) (brakeState, error) {
 	case len(state.inTheWay) > 0:
 		state.reading = schema.StoppedBrake(brakeFile, "it is no regular file")
 	case blob != "":
-		return b.at(ctx, tip, blob)
+		return b.at(ctx, commit, blob)
+	case misnamed != "":
+		state.reading = schema.MisnamedBrake(brakeFile, misnamed)
 	}
 	return state, nil
 }
@@ -112,7 +121,7 @@ const (
 	executableMode = 0o100755
 )
 
-// at reads the brake of one commit.
+// at reads the brake of one commit, whose file is known.
 func (b *brake) at(ctx context.Context, commit, blob string) (brakeState, error) {
 	text, err := b.repo.Blob(ctx, blob, documentLimit)
 	var e *repo.Error

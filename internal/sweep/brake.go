@@ -45,12 +45,10 @@ func (p *pass) readBrake(ctx context.Context) error {
 	case d.brake.commit:
 		return nil
 	}
-	data, found, err := p.brakeDocument(ctx)
+	reading, err := p.brakeReading(ctx)
 	switch {
-	case err == nil && found:
-		d.brake = brake{commit: p.brakeTip, reading: schema.ReadBrake(brakeFile, data)}
 	case err == nil:
-		d.brake = brake{commit: p.brakeTip}
+		d.brake = brake{commit: p.brakeTip, reading: reading}
 	case isBroken(err):
 		d.brake = brake{reading: schema.StoppedBrake(brakeFile, cause(err))} // looked at again: a replica may lag
 	default:
@@ -59,33 +57,40 @@ func (p *pass) readBrake(ctx context.Context) error {
 	return nil
 }
 
-// brakeDocument is the file as it stands at the tip; found is false where the
-// branch has none, which is a brake that is off.
-func (p *pass) brakeDocument(ctx context.Context) (data []byte, found bool, err error) {
-	remote := p.d.cfg.Remote
+// brakeReading is what the branch says at its tip. One that has neither the
+// file nor another that looks like it is a brake that is off.
+func (p *pass) brakeReading(ctx context.Context) (schema.BrakeReading, error) {
+	remote, nothing := p.d.cfg.Remote, schema.BrakeReading{}
 	if err := remote.Fetch(ctx, branchRef(schema.BrakeBranch), p.brakeTip, false); err != nil {
-		return nil, false, err
+		return nothing, err
 	}
-	blob, mode := "", uint32(0)
+	blob, mode, misnamed := "", uint32(0), ""
 	if err := remote.Walk(ctx, p.brakeTip, func(path, b string, m uint32) error {
-		if path == brakeFile || strings.HasPrefix(path, brakeFile+"/") {
+		switch {
+		case path == brakeFile:
 			blob, mode = b, m
-			if path != brakeFile {
-				mode = 0 // a folder
-			}
+		case strings.HasPrefix(path, brakeFile+"/"):
+			blob, mode = b, 0 // a folder
+		case schema.BrakeLikeness(path) > schema.BrakeLikeness(misnamed):
+			misnamed = path
 		}
 		return nil
 	}); err != nil {
-		return nil, false, err
+		return nothing, err
 	}
 	switch {
+	case blob == "" && misnamed != "":
+		return schema.MisnamedBrake(brakeFile, misnamed), nil
 	case blob == "":
-		return nil, false, nil
+		return nothing, nil
 	case mode != modeRegular && mode != modeExecutable:
-		return nil, false, &brokenBrake{"it is no regular file"}
+		return nothing, &brokenBrake{"it is no regular file"}
 	}
-	data, err = remote.Blob(ctx, blob, maxBrake)
-	return data, err == nil, err
+	data, err := remote.Blob(ctx, blob, maxBrake)
+	if err != nil {
+		return nothing, err
+	}
+	return schema.ReadBrake(brakeFile, data), nil
 }
 
 // brokenBrake says that something else stands in the place of the document.
@@ -135,6 +140,9 @@ func (p *pass) noticeBrake(ctx context.Context) {
 	if b.Unreadable != "" {
 		c.Reason = reasonBrakeBad
 		c.Remedy = "correct " + brakeFile + " on the branch " + schema.BrakeBranch + "; to stop nothing, delete it"
+		if b.Misnamed != "" {
+			c.Remedy = "rename " + oneLine(b.Misnamed) + " to " + brakeFile + " on the branch " + schema.BrakeBranch + "; to stop nothing, delete it"
+		}
 	}
 	p.notices = append(p.notices, c)
 	if d.news("brake", c.Message) {

@@ -113,6 +113,29 @@ func TestBrakeBranchWithoutTheFile(t *testing.T) {
 	w.until(d, "everybody on v1.1.0", func() bool { return w.on("v1.1.0") == 2 })
 }
 
+// A file that was to be the brake and has another name stops everything:
+// somebody wanted to stop something.
+func TestBrakeMisnamed(t *testing.T) {
+	for _, name := range []string{"brake.yml", "Brake.yaml", "sub/brake.yaml", "stop.YAML", "brake"} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 2)
+			w.repo.push(schema.BrakeBranch, "stop", w.now, map[string]string{name: "all: smoke\n", "README.md": "the brake\n", "a.yaml/README": ""})
+			d := w.daemon()
+			w.rounds(d, 3)
+			if n := w.on("v1.0.0"); n != 0 {
+				t.Errorf("%d devices were assigned something", n)
+			}
+			w.brakeIs(reasonBrakeBad, "everything is paused")
+			if c := w.condition(conditionBrake); c == nil || !strings.Contains(c.Remedy, "rename "+name+" to brake.yaml") {
+				t.Errorf("the condition is %+v", c)
+			}
+			w.brake("{}")
+			w.until(d, "everybody on v1.0.0", func() bool { return w.on("v1.0.0") == 2 })
+			w.brakeIs("", "")
+		})
+	}
+}
+
 // The brake works beside a head that is invalid, and beside a stop.
 func TestBrakeBesideAnInvalidHead(t *testing.T) {
 	w, d, dev := settled(t, 3)
