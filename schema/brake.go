@@ -83,8 +83,25 @@ func ReadBrake(file string, data []byte) BrakeReading {
 	}
 	for i := range problems {
 		problems[i].Severity = SeverityWarning // it applies all the same
+		if hint := boolBrakeHint(doc, &problems[i]); hint != "" {
+			problems[i].Hint = hint
+		}
 	}
 	return BrakeReading{Brake: r.brake, Problems: inFile(file, problems)}
+}
+
+// boolBrakeHint is the hint for true or false where a reason is wanted; ""
+// where it is something else. In quotes false would be a reason, and stop.
+func boolBrakeHint(doc *document, p *Problem) string {
+	keys := splitPointer(p.Pointer)
+	_, at, exact := doc.locate(keys)
+	switch {
+	case p.Rule != ruleType || !exact || at.ShortTag() != "!!bool":
+		return ""
+	case strings.EqualFold(at.Value, "false") && keys[len(keys)-1] != "reason":
+		return "remove the line; to stop it, write a reason"
+	}
+	return "write the reason in its place"
 }
 
 // StoppedBrake is the reading of a brake that stands but cannot be looked at:

@@ -67,6 +67,22 @@ func TestReadBrake(t *testing.T) {
 	}
 }
 
+// A hint must not turn a stop that is off into one that is on.
+func TestBrakeHintKeepsWhatIsOff(t *testing.T) {
+	for text, want := range map[string]string{
+		"all: false":                       "remove the line; to stop it, write a reason",
+		"policies: {gateways: false}":      "remove the line; to stop it, write a reason",
+		"devices:\n  gw-1: false\n":        "remove the line; to stop it, write a reason",
+		"all: true":                        "write the reason in its place",
+		"devices: {gw-1: {reason: false}}": "write the reason in its place",
+	} {
+		got := ReadBrake("brake.yaml", []byte(text))
+		if len(got.Problems) != 1 || got.Problems[0].Hint != want {
+			t.Errorf("%s: got %s", text, lines(got.Problems))
+		}
+	}
+}
+
 // What may be left out is there once it is read, so that it can be written.
 func TestBrakeWithoutKindIsWritten(t *testing.T) {
 	var b Brake

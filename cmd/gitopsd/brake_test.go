@@ -173,6 +173,16 @@ func TestABrakeWithAnotherName(t *testing.T) {
 	}
 }
 
+// TestBrakeNotes: what should be written otherwise is a warning once.
+func TestBrakeNotes(t *testing.T) {
+	for _, text := range []string{"all: true", "all: {"} {
+		doc := brakeStatusOf(brakeState{reading: schema.ReadBrake(brakeFile, []byte(text))})
+		if len(doc.Notes) != 1 || !strings.HasPrefix(doc.Notes[0], "warning: brake.yaml:1:") || strings.Count(doc.Notes[0], "warning") != 1 {
+			t.Errorf("%s: %q", text, doc.Notes)
+		}
+	}
+}
+
 // TestABrakeNeedsNoSourceBranch: where that cannot be read, a name is taken as
 // it is, with a warning.
 func TestABrakeNeedsNoSourceBranch(t *testing.T) {

@@ -87,6 +87,7 @@ func brakeStatusOf(state brakeState) brakeStatus {
 		doc.Entries = append(doc.Entries, brakeEntry{Scope: scopeDevice, Name: name, Reason: b.Devices[name].Reason})
 	}
 	for _, p := range state.reading.Problems {
+		p.Severity = schema.SeverityError // problemText says of a warning that it is one, too
 		doc.Notes = append(doc.Notes, "warning: "+problemText(p))
 	}
 	return doc
