@@ -21,9 +21,10 @@ type Client struct {
 	// After is asked when the effect is there; its error becomes the
 	// exchange's, which happened all the same. nil = all goes through.
 	After func(op, what string) error
-	// Behind is asked how many states ago a listing is served from; 0 = now.
-	// The refs below Reports are always of now. nil = all are.
-	Behind func() int
+	// Behind is asked at every exchange that reads how far behind the replica
+	// is that serves it. What is written, is written to the one true
+	// repository. nil = there are no replicas.
+	Behind func(op, what string) Lag
 	// Pause is asked in the middle of an exchange that a server need not do at
 	// once: between the refs of a listing, and between the branch and the
 	// deliveries of a push that is not atomic. Its error cuts the exchange
@@ -33,8 +34,6 @@ type Client struct {
 	Reverse bool
 	// Atomic lets all refs of one push move at once.
 	Atomic bool
-	// Reports is the prefix of report refs, for Behind.
-	Reports string
 }
 
 func (c *Client) enter(ctx context.Context, op, what string) error {
@@ -53,6 +52,13 @@ func (c *Client) leave(op, what string) error {
 	return nil
 }
 
+func (c *Client) behind(op, what string) Lag {
+	if c.Behind != nil {
+		return c.Behind(op, what)
+	}
+	return Lag{}
+}
+
 func (c *Client) pause(op, what string) error {
 	if c.Pause != nil {
 		return c.Pause(op, what)
@@ -66,10 +72,7 @@ func (c *Client) Refs(ctx context.Context, prefixes ...string) (map[string]strin
 	if err := c.enter(ctx, "refs", what); err != nil {
 		return nil, err
 	}
-	behind := 0
-	if c.Behind != nil {
-		behind = c.Behind()
-	}
+	lag := c.behind("refs", what)
 	out := map[string]string{}
 	prefixes = slices.Clone(prefixes)
 	if c.Reverse {
@@ -82,10 +85,7 @@ func (c *Client) Refs(ctx context.Context, prefixes ...string) (map[string]strin
 			}
 		}
 		c.mu.Lock()
-		refs := c.refs
-		if behind > 0 && behind <= len(c.past) && p != c.Reports {
-			refs = c.past[len(c.past)-behind]
-		}
+		refs := c.shown(lag, p)
 		if strings.HasSuffix(p, "/") {
 			for ref, id := range refs {
 				if strings.HasPrefix(ref, p) {
@@ -113,8 +113,9 @@ func (c *Client) Fetch(ctx context.Context, ref, commit string, _ bool) error {
 	if err := c.enter(ctx, "fetch", ref); err != nil {
 		return err
 	}
+	lag := c.behind("fetch", ref)
 	c.mu.Lock()
-	known := c.commits[commit] != nil
+	known := c.has(lag, commit)
 	c.mu.Unlock()
 	if !known {
 		return &Error{"not-found", "no commit " + commit}
@@ -192,15 +193,21 @@ func (c *Client) Blob(ctx context.Context, blob string, limit int64) ([]byte, er
 	return slices.Clone(data), nil
 }
 
-// Tips reads small parentless commits.
+// Tips reads small parentless commits. One that the server does not have is a
+// nil map, as that of package repo is.
 func (c *Client) Tips(ctx context.Context, refs map[string]string, limit int64) (map[string]map[string][]byte, error) {
 	what := strings.Join(slices.Sorted(maps.Keys(refs)), " ")
 	if err := c.enter(ctx, "tips", what); err != nil {
 		return nil, err
 	}
+	lag := c.behind("tips", what)
 	out := map[string]map[string][]byte{}
 	c.mu.Lock()
 	for ref, id := range refs {
+		if lag.Moves > 0 && !c.has(lag, id) {
+			out[ref] = nil
+			continue
+		}
 		files, total, ok := c.tree(id)
 		if !ok {
 			c.mu.Unlock()
@@ -326,8 +333,9 @@ func (c *Client) Read(ctx context.Context, ref, have string, limit int64) (strin
 	if err := c.enter(ctx, "read", ref); err != nil {
 		return "", nil, err
 	}
+	lag := c.behind("read", ref)
 	c.mu.Lock()
-	id := c.refs[ref]
+	id := c.shown(lag, ref)[ref]
 	var files map[string][]byte
 	var total int64
 	if id != "" && id != have {

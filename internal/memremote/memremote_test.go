@@ -57,20 +57,39 @@ func TestCutBeforeAndAfter(t *testing.T) {
 	}
 }
 
-func TestListingFromThePast(t *testing.T) {
+func TestReplicasLag(t *testing.T) {
 	r := New()
 	r.History = 4
 	one := r.Push("main", "one", time.Time{}, map[string][]byte{"a": []byte("1")})
 	r.Set("refs/reports/x", one)
 	two := r.Push("main", "two", time.Time{}, map[string][]byte{"a": []byte("2")})
 	r.Set("refs/reports/x", two)
-	c := &Client{Repo: r, Reports: "refs/reports/", Behind: func() int { return 2 }}
-	got, err := c.Refs(t.Context(), "refs/heads/main", "refs/reports/")
+	lag := Lag{Moves: 2, But: "refs/reports/"}
+	c := &Client{Repo: r, Behind: func(string, string) Lag { return lag }}
+	ctx := t.Context()
+	got, err := c.Refs(ctx, "refs/heads/main", "refs/reports/")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if want := map[string]string{"refs/heads/main": one, "refs/reports/x": two}; !maps.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
+	}
+	if err := c.Fetch(ctx, "refs/heads/main", two, true); kind(err) != "not-found" {
+		t.Errorf("a replica gives a commit that it has not heard of: %v", err)
+	}
+	if err := c.Fetch(ctx, "refs/heads/main", one, true); err != nil {
+		t.Errorf("a replica does not give a commit that it has heard of: %v", err)
+	}
+	tips, err := c.Tips(ctx, map[string]string{"refs/reports/x": two, "refs/reports/y": one}, 1<<20)
+	if err != nil || tips["refs/reports/x"] != nil || tips["refs/reports/y"] == nil {
+		t.Errorf("tips of a replica: %v, %v", tips, err)
+	}
+	lag.But = ""
+	if commit, _, err := c.Read(ctx, "refs/reports/x", "", 1<<20); err != nil || commit != one {
+		t.Errorf("read of a replica: %s, %v, want %s", commit, err, one)
+	}
+	if _, err := c.Write(ctx, "refs/reports/x", one, nil); kind(err) != "race" {
+		t.Errorf("what a replica showed is written over: %v", err)
 	}
 }
 

@@ -16,7 +16,7 @@ type Repo struct {
 	// what it hears, and must not call back. nil = nobody.
 	Moved func(ref, old, new string)
 	// History is how many former states of the refs are kept, for clients
-	// that are served from the past; 0 = none.
+	// that are served by replicas which lag; 0 = none.
 	History int
 
 	mu      sync.Mutex
@@ -25,6 +25,13 @@ type Repo struct {
 	commits map[string]*commit
 	refs    map[string]string
 	past    []map[string]string // oldest first
+	moves   int                 // of refs, ever
+}
+
+// Lag is how far behind a replica is.
+type Lag struct {
+	Moves int    // of refs that it has not heard of yet; 0 = it is up to date
+	But   string // prefix of refs of which it has heard all the same; "" = none
 }
 
 type commit struct {
@@ -33,6 +40,7 @@ type commit struct {
 	author  string
 	when    time.Time
 	message string
+	pushed  int // the move by which it came to the server; 0 = only its maker has it
 }
 
 type entry struct {
@@ -94,7 +102,11 @@ func (r *Repo) move(ref, to string) {
 	if old == to {
 		return
 	}
-	if r.History > 0 {
+	r.moves++
+	if c := r.commits[to]; c != nil && c.pushed == 0 {
+		c.pushed = r.moves
+	}
+	if r.History > 0 && len(r.refs) > 0 { // nobody mirrors a repository without a ref
 		r.past = append(r.past, maps.Clone(r.refs))
 		if over := len(r.past) - r.History; over > 0 {
 			r.past = slices.Delete(r.past, 0, over)
@@ -108,6 +120,25 @@ func (r *Repo) move(ref, to string) {
 	if r.Moved != nil {
 		r.Moved(ref, old, to)
 	}
+}
+
+// shown are the refs that a replica shows where it is asked for a prefix; the
+// lock is held.
+func (r *Repo) shown(l Lag, prefix string) map[string]string {
+	n := min(l.Moves, len(r.past))
+	if n <= 0 || l.But != "" && strings.HasPrefix(prefix, l.But) {
+		return r.refs
+	}
+	return r.past[len(r.past)-n]
+}
+
+// has says whether a replica has heard of a commit; the lock is held.
+func (r *Repo) has(l Lag, commit string) bool {
+	k := r.commits[commit]
+	if k == nil || l.Moves <= 0 {
+		return k != nil
+	}
+	return k.pushed > 0 && k.pushed <= r.moves-min(l.Moves, len(r.past))
 }
 
 // Push commits files on a branch, as a person does; nil content drops a path.

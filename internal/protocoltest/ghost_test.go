@@ -3,10 +3,12 @@ package protocoltest
 import (
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
+	"time"
 
-	"sigs.k8s.io/yaml"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/gitopsd/gitopsd/schema"
 )
@@ -15,6 +17,8 @@ const (
 	statusRef      = "refs/heads/" + schema.DefaultStatusBranch
 	assignmentFile = "assignment.yaml"
 	reportFile     = "report.yaml"
+
+	devicesDir, assignedDir, retiredDir = "devices/", "assigned/", "retired/"
 )
 
 // ghost sees everything: what devices really do, and every state of the
@@ -28,20 +32,80 @@ type ghost struct {
 	moves    []refMove // not looked at yet
 	dirty    bool
 	blobs    map[string]string // of the status branch, by path
-	status   map[string]*schema.DeviceStatus
-	assigned map[string]*schema.Assignment
-	fleet    string           // the text of fleet.yaml
-	highest  map[string]int64 // generation that a delivery ref ever carried
-	numbers  map[string]int64 // highest attempt ever handed out
+	places   map[string]string // device → path of its record there, retired ones too
+	status   map[string]*recorded
+	assigned map[string]*document // the newest, also of one that was removed since
+	fleet    string               // the text of fleet.yaml
+	highest  map[string]int64     // generation that a delivery ref ever carried
+	absent   map[string]bool      // refs that were taken away since
+	numbers  map[string]int64     // highest attempt ever handed out
 
 	devices map[string]*ghostDevice
-	started map[string]map[string]bool // version → devices that ever acted on it
-	decoded map[string]any             // by blob
+	started map[release]map[string]bool // devices that ever acted on it
+	decoded map[string]any              // by blob
 }
+
+// release is a version as one policy hands it out.
+type release struct{ policy, version string }
 
 type refMove struct {
 	ref, to string
-	by      *actor
+	by      *daemon // nil = somebody else
+}
+
+// recorded is what the ghost reads of a DeviceStatus. It has its own eyes: a
+// fault in package schema would be one in both places otherwise.
+type recorded struct {
+	Metadata struct{ Name string }
+	Verdict  struct{ Code, Reason string }
+	Observed *observed
+	Attempts []attempt
+}
+
+type observed struct {
+	InstallID string `yaml:"installID"`
+	Sequence  int64
+	Version   string
+	Online    bool
+	Held      string
+}
+
+type attempt struct {
+	Attempt    int64
+	Policy     string
+	Version    string
+	Rollout    string
+	Pinned     bool
+	InstallID  string     `yaml:"installID"`
+	AssignedAt time.Time  `yaml:"assignedAt"`
+	StartedAt  *time.Time `yaml:"startedAt"`
+	OnTargetAt *time.Time `yaml:"onTargetAt"`
+	EndedAt    *time.Time `yaml:"endedAt"`
+	Outcome    schema.Outcome
+	Message    string
+	Recall     *struct {
+		Outcome schema.Outcome
+		Because string
+		At      time.Time
+	}
+}
+
+// document is what it reads of an Assignment.
+type document struct {
+	Metadata   struct{ Name string }
+	Generation int64
+	For        string
+	Attempt    int64
+	Recalled   int64
+	Removed    bool
+	Spec       map[string]any
+}
+
+// told is what it reads of a Report.
+type told struct {
+	InstallID string `yaml:"installID"`
+	Attempt   int64
+	Phase     schema.Phase
 }
 
 // ghostDevice is what one device did.
@@ -50,8 +114,22 @@ type ghostDevice struct {
 	acted    map[int64]bool
 	done     map[int64]bool     // ended ok on the device
 	reports  []string           // commits, oldest first
+	lastSaid moment             // when the newest of them came
 	looked   *schema.Assignment // by the last look; nil = it saw nothing usable
 	lookedAt int                // point
+
+	announcement int64 // attempt that this run of its program announced, accepted; 0 = none
+	announcedAt  int   // point
+	restedAt     int   // point at which it ended to act
+
+	install    string
+	generation int64 // newest that it knows
+}
+
+// moment is a time in the world, and the scheduling point at which it was.
+type moment struct {
+	at    time.Time
+	point int
 }
 
 // trees reads the objects of a repository.
@@ -62,9 +140,9 @@ type trees interface {
 
 func newGhost(w *world, git trees) *ghost {
 	return &ghost{
-		w: w, git: git, blobs: map[string]string{}, status: map[string]*schema.DeviceStatus{}, assigned: map[string]*schema.Assignment{},
-		highest: map[string]int64{}, numbers: map[string]int64{}, devices: map[string]*ghostDevice{},
-		started: map[string]map[string]bool{}, decoded: map[string]any{},
+		w: w, git: git, blobs: map[string]string{}, places: map[string]string{}, status: map[string]*recorded{}, assigned: map[string]*document{},
+		highest: map[string]int64{}, absent: map[string]bool{}, numbers: map[string]int64{}, devices: map[string]*ghostDevice{},
+		started: map[release]map[string]bool{}, decoded: map[string]any{},
 	}
 }
 
@@ -87,14 +165,11 @@ func (g *ghost) violate(format string, args ...any) {
 // moved hears of every ref; it only remembers, as the repository is locked.
 func (g *ghost) moved(ref, _, to string) {
 	if ref == statusRef || strings.HasPrefix(ref, g.w.deliveryRefs) {
-		m := refMove{ref: ref, to: to}
-		if g.w.scheduler != nil {
-			m.by = g.w.token
-		}
-		g.moves = append(g.moves, m)
+		g.moves = append(g.moves, refMove{ref, to, g.w.daemonAtWork()})
 	} else if id, ok := strings.CutPrefix(ref, g.w.reportRefs); ok {
 		d := g.device(id)
 		d.reports = append(d.reports, to)
+		d.lastSaid = moment{g.w.now, g.w.points}
 	}
 }
 
@@ -102,8 +177,11 @@ func (g *ghost) moved(ref, _, to string) {
 func (g *ghost) announced(id, install string, attempt int64) bool {
 	reports := g.device(id).reports
 	for i := len(reports) - 1; i >= 0; i-- { // it is most often the last one
-		r := &schema.Report{}
 		data := g.w.inbox.Content(g.w.inbox.Files(reports[i])[reportFile])
+		if !strings.Contains(string(data), string(schema.PhaseStarting)) {
+			continue // reading it whole costs more
+		}
+		r := &told{}
 		if err := yaml.Unmarshal(data, r); err == nil && r.InstallID == install && r.Attempt == attempt && r.Phase == schema.PhaseStarting {
 			return true
 		}
@@ -120,11 +198,23 @@ func (g *ghost) looked(id string, doc *schema.Assignment, usable bool) {
 	}
 }
 
+// announces tells that a device's announcement was accepted.
+func (g *ghost) announces(id string, attempt int64) {
+	d := g.device(id)
+	d.announcement, d.announcedAt = attempt, g.w.points
+}
+
+// restarts tells that a device's program has ended.
+func (g *ghost) restarts(id string) { g.device(id).announcement = 0 }
+
 // begins judges the moment in which a device begins to change itself.
 func (g *ghost) begins(id, install string, attempt int64) {
 	d := g.device(id)
 	if !g.announced(id, install, attempt) {
 		g.violate("I2: %s acts on attempt %d, and its start stands nowhere in git", id, attempt)
+	}
+	if d.announcement != attempt || d.announcedAt < d.restedAt || d.lookedAt < d.announcedAt {
+		g.violate("announce: %s acts on attempt %d, and has not announced it, and then looked, since it was started, or acted last", id, attempt)
 	}
 	if l := d.looked; l == nil || l.Attempt != attempt || l.Spec == nil || l.For != install || l.Hold != nil {
 		g.violate("look again: %s acts on attempt %d, which it did not see when it looked last: %+v", id, attempt, l)
@@ -142,6 +232,9 @@ func (g *ghost) acts(id, install string, attempt int64, version string, on bool)
 	d := g.device(id)
 	switch {
 	case !on:
+		if d.acting != 0 {
+			d.restedAt = g.w.points
+		}
 		d.acting = 0
 	case attempt != 0 && d.acting != attempt:
 		d.acting = attempt
@@ -152,18 +245,27 @@ func (g *ghost) acts(id, install string, attempt int64, version string, on bool)
 		if g.w.plans != nil {
 			g.w.plans.begun(id, attempt)
 		}
-		if g.started[version] == nil {
-			g.started[version] = map[string]bool{}
+		if a := g.attempt(id, attempt); a != nil {
+			g.starts(release{a.Policy, version}, id)
 		}
-		g.started[version][id] = true
 	}
+}
+
+func (g *ghost) starts(r release, id string) {
+	if g.started[r] == nil {
+		g.started[r] = map[string]bool{}
+	}
+	g.started[r][id] = true
 }
 
 // did says that an attempt ended ok on a device.
 func (g *ghost) did(id string, attempt int64) { g.device(id).done[attempt] = true }
 
 // stops says that the device is not there any more.
-func (g *ghost) stops(id string) { g.device(id).acting = 0 }
+func (g *ghost) stops(id string) {
+	d := g.device(id)
+	d.acting, d.install, d.generation = 0, "nobody", 0
+}
 
 // check holds the invariants, as far as something happened since it was
 // called last.
@@ -173,7 +275,7 @@ func (g *ghost) check() {
 		g.moves = g.moves[1:]
 		g.dirty = true
 		if m.ref == statusRef {
-			g.newStatus(m.to)
+			g.newStatus(m.to, m.by)
 			if g.w.plans != nil {
 				g.w.plans.committed(m.by)
 			}
@@ -187,21 +289,35 @@ func (g *ghost) check() {
 	}
 }
 
-// newDelivery is I7: what a device can see never falls.
+// knows tells what stands on a device's disk of who it is and what it has seen.
+func (g *ghost) knows(id, install string, generation int64) {
+	d := g.device(id)
+	d.install, d.generation = install, generation
+}
+
+// newDelivery is I7: what a device can see never falls. Where its ref went, a
+// push that was held up may bring back an older document, as long as that is
+// nothing to the device.
 func (g *ghost) newDelivery(id, commit string) {
 	if commit == "" {
+		g.w.logf("## delivery of %s: none", id)
+		g.absent[id] = true
 		return
 	}
-	a := decodeBlob[schema.Assignment](g, g.git.Files(commit)[assignmentFile])
+	a := decodeBlob[document](g, g.git.Files(commit)[assignmentFile])
 	if a == nil {
 		g.violate("the delivery of %s cannot be read", id)
 		return
 	}
-	g.w.logf("## delivery of %s: generation %d attempt %d recalled %d spec %v", id, a.Generation, a.Attempt, a.Recalled, a.Spec != nil)
-	if a.Generation < g.highest[id] {
+	g.w.logf("## delivery of %s: generation %d attempt %d recalled %d removed %v spec %v", id, a.Generation, a.Attempt, a.Recalled, a.Removed, a.Spec != nil)
+	d := g.device(id)
+	nothing := g.absent[id] && (d.generation >= g.highest[id] || a.For != d.install)
+	if a.Generation < g.highest[id] && !nothing {
 		g.violate("I7: the delivery of %s falls from generation %d to %d", id, g.highest[id], a.Generation)
 	}
-	g.highest[id] = a.Generation
+	if a.Generation > g.highest[id] {
+		g.highest[id], g.absent[id] = a.Generation, false
+	}
 	if s := g.assigned[id]; s == nil || a.Generation > s.Generation {
 		g.violate("order of writing: the delivery of %s has generation %d, which the status branch does not know", id, a.Generation)
 	}
@@ -209,30 +325,50 @@ func (g *ghost) newDelivery(id, commit string) {
 
 // newStatus takes in a commit of the status branch, and judges what it
 // changed.
-func (g *ghost) newStatus(commit string) {
+func (g *ghost) newStatus(commit string, by *daemon) {
 	blobs := g.git.Files(commit)
+	places := map[string]string{}
 	for _, p := range slices.Sorted(maps.Keys(blobs)) {
-		if g.blobs[p] == blobs[p] {
-			continue
-		}
-		switch {
-		case strings.HasPrefix(p, "devices/"):
-			if s := decodeBlob[schema.DeviceStatus](g, blobs[p]); s != nil {
-				g.judge(g.status[s.Metadata.Name], s)
-				g.status[s.Metadata.Name] = s
+		switch id := strings.TrimSuffix(path.Base(p), ".yaml"); {
+		case strings.HasPrefix(p, devicesDir), strings.HasPrefix(p, retiredDir):
+			if places[id] != "" {
+				g.violate("%s has two records: %s and %s", id, places[id], p)
 			}
-		case strings.HasPrefix(p, "assigned/"):
-			if a := decodeBlob[schema.Assignment](g, blobs[p]); a != nil {
-				if old := g.assigned[a.Metadata.Name]; old != nil && a.Generation <= old.Generation {
-					g.violate("I7: the assignment of %s changes, and its generation goes from %d to %d", a.Metadata.Name, old.Generation, a.Generation)
-				}
-				g.assigned[a.Metadata.Name] = a
+			places[id] = p
+			if g.blobs[p] == blobs[p] {
+				break
 			}
-		case p == "fleet.yaml":
+			if s := decodeBlob[recorded](g, blobs[p]); s != nil {
+				g.judge(g.status[id], s, by)
+				g.status[id] = s
+			}
+		case strings.HasPrefix(p, assignedDir) && g.blobs[p] != blobs[p]:
+			if a := decodeBlob[document](g, blobs[p]); a != nil {
+				g.newDocument(id, a)
+			}
+		case p == "fleet.yaml" && g.w.plans != nil:
 			g.fleet = string(g.git.Content(blobs[p]))
 		}
 	}
-	g.blobs = blobs
+	for id, old := range g.status {
+		switch {
+		case places[id] != "":
+		case len(old.Attempts) > 0 || g.assigned[id] != nil:
+			g.violate("I7: the record of %s is gone, and with it what its next generation and attempt have to be above", id)
+		default:
+			delete(g.status, id)
+		}
+	}
+	g.blobs, g.places = blobs, places
+}
+
+// newDocument is I7 for the status branch, also where a device was away or
+// its file moves.
+func (g *ghost) newDocument(id string, a *document) {
+	if old := g.assigned[id]; old != nil && old != a && a.Generation <= old.Generation {
+		g.violate("I7: the assignment of %s changes, and its generation goes from %d to %d", id, old.Generation, a.Generation)
+	}
+	g.assigned[id] = a
 }
 
 func decodeBlob[T any](g *ghost, blob string) *T {
@@ -248,165 +384,82 @@ func decodeBlob[T any](g *ghost, blob string) *T {
 	return v
 }
 
-// may are the outcomes that an attempt of one outcome may get later.
-var may = map[schema.Outcome][]schema.Outcome{
-	schema.OutcomeLost: {schema.OutcomeOK, schema.OutcomeFailed, schema.OutcomeUnreached},
-	schema.OutcomeOK:   {schema.OutcomeFailed},
-}
-
-// judge compares two records of one device.
-func (g *ghost) judge(old, now *schema.DeviceStatus) {
-	id := now.Metadata.Name
-	before := map[int64]schema.Attempt{}
-	if old != nil {
-		for _, a := range old.Attempts {
-			before[a.Attempt] = a
-		}
-	}
-	for _, a := range now.Attempts {
-		was, known := before[a.Attempt]
-		if !known {
-			if a.Attempt <= g.numbers[id] {
-				g.violate("attempt %d of %s is handed out, after %d was", a.Attempt, id, g.numbers[id])
-			}
-			g.numbers[id] = a.Attempt
-			g.w.logf("## status: %s is assigned attempt %d (%s)", id, a.Attempt, a.Version)
-			if g.w.plans != nil {
-				g.w.plans.assigned(id, a)
-			}
-		}
-		if was.StartedAt == nil && a.StartedAt != nil {
-			g.w.logf("## status: %s started attempt %d", id, a.Attempt)
-		}
-		if was.Recall == nil && a.Recall != nil {
-			g.w.logf("## status: attempt %d of %s is recalled: %s", a.Attempt, id, a.Recall.Because)
-		}
-		if known && was.Outcome != a.Outcome {
-			g.w.logf("## status: attempt %d of %s: %q → %q %s", a.Attempt, id, was.Outcome, a.Outcome, a.Message)
-			if was.Outcome != "" && !slices.Contains(may[was.Outcome], a.Outcome) {
-				g.violate("attempt %d of %s goes from %q to %q", a.Attempt, id, was.Outcome, a.Outcome)
-			}
-			g.ended(id, a)
-		}
-	}
-}
-
-// ended is I5, and the other half of I3: what ended without having begun has
-// not begun.
-func (g *ghost) ended(id string, a schema.Attempt) {
-	d := g.device(id)
-	switch a.Outcome {
-	case schema.OutcomeOK:
-		if !d.done[a.Attempt] {
-			g.violate("I5: attempt %d of %s is ok, and the device did not do it", a.Attempt, id)
-		}
-	case schema.OutcomeFailed:
-		if !d.acted[a.Attempt] && !d.done[a.Attempt] {
-			g.violate("I5: attempt %d of %s is failed, and the device never began it", a.Attempt, id)
-		}
-	case schema.OutcomeDeferred, schema.OutcomeUnreached, schema.OutcomeRefused, schema.OutcomeExhausted:
-		if d.acted[a.Attempt] {
-			g.violate("I3: attempt %d of %s is %s, and the device has begun it", a.Attempt, id, a.Outcome)
-		}
-	}
-}
-
 // hold is I1, I2, I3 and I6.
 func (g *ghost) hold() {
-	taken, acting := 0, 0
+	taken, acting := map[string]int{}, map[string]int{}
 	for _, id := range slices.Sorted(maps.Keys(g.status)) {
 		open := 0
 		for _, a := range g.status[id].Attempts {
 			if a.Outcome == "" {
 				open++
+				taken[a.Policy]++
 			}
 		}
 		if open > 1 {
 			g.violate("I1: %s has %d open attempts", id, open)
 		}
-		taken += open
-	}
-	if g.w.plans == nil && taken > g.w.maxInFlight {
-		g.violate("I1: %d slots are taken, maxInFlight is %d", taken, g.w.maxInFlight)
+		if open > 0 && strings.HasPrefix(g.places[id], retiredDir) {
+			g.violate("I1: %s was put away with an open attempt", id)
+		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(g.devices)) {
 		n := g.devices[id].acting
 		if n == 0 {
 			continue
 		}
-		switch outcome, known := g.outcome(id, n); {
-		case !known:
+		a := g.attempt(id, n)
+		if a == nil {
 			g.violate("I2: %s acts on attempt %d, which the status branch does not know", id, n)
-		case outcome == schema.OutcomeDeferred || outcome == schema.OutcomeUnreached:
-			g.violate("I3: %s acts on attempt %d, which ended as %s", id, n, outcome)
-		case outcome == "":
-			acting++
-		case outcome != schema.OutcomeLost:
-			g.violate("I2: %s acts on attempt %d, which ended as %s", id, n, outcome)
+			continue
+		}
+		switch a.Outcome {
+		case schema.OutcomeDeferred, schema.OutcomeUnreached:
+			g.violate("I3: %s acts on attempt %d, which ended as %s", id, n, a.Outcome)
+		case "":
+			acting[a.Policy]++
+		case schema.OutcomeLost:
+		default:
+			g.violate("I2: %s acts on attempt %d, which ended as %s", id, n, a.Outcome)
 		}
 	}
 	if g.w.plans != nil {
 		return // what they limit is judged by commits
 	}
-	if acting > g.w.maxInFlight {
-		g.violate("I2: %d devices act, maxInFlight is %d", acting, g.w.maxInFlight)
-	}
-	if k := g.w.uncertain; k == fails || k == failsAgain {
-		if on, most := g.started[versions[1]], g.w.failLimit+g.w.maxInFlight; len(on) > most {
-			g.violate("I6: %d devices were started on a release that always fails, want at most %d", len(on), most)
+	for _, name := range policies {
+		if n := taken[name]; n > g.w.maxInFlight {
+			g.violate("I1: %d slots of %s are taken, maxInFlight is %d", n, name, g.w.maxInFlight)
+		}
+		if n := acting[name]; n > g.w.maxInFlight {
+			g.violate("I2: %d devices of %s act, maxInFlight is %d", n, name, g.w.maxInFlight)
+		}
+		if k := g.w.uncertain; k == fails || k == failsAgain {
+			if on, most := g.started[release{name, versions[1]}], g.w.failLimit+g.w.maxInFlight; len(on) > most {
+				g.violate("I6: %d devices of %s were started on a release that always fails, want at most %d", len(on), name, most)
+			}
 		}
 	}
 }
 
-func (g *ghost) outcome(id string, number int64) (schema.Outcome, bool) {
+func (g *ghost) attempt(id string, number int64) *attempt {
 	if s := g.status[id]; s != nil {
-		for _, a := range s.Attempts {
-			if a.Attempt == number {
-				return a.Outcome, true
+		for i := range s.Attempts {
+			if s.Attempts[i].Attempt == number {
+				return &s.Attempts[i]
 			}
 		}
 	}
-	return "", false
+	return nil
 }
 
-// atRest says whether the fleet has come to where it should be (I4); why says
-// what is missing.
-func (g *ghost) atRest() (why string) {
-	w := g.w
-	for _, dev := range w.devices {
-		s, a := g.status[dev.id], g.assigned[dev.id]
-		if s == nil {
-			return dev.id + " is not on the status branch"
-		}
-		for _, at := range s.Attempts {
-			if at.Outcome == "" {
-				return fmt.Sprintf("attempt %d of %s is open", at.Attempt, dev.id)
+// awaits says whether the outcome of some attempt depends on what is read
+// behind a delivery.
+func (g *ghost) awaits() bool {
+	for _, s := range g.status {
+		for i := range s.Attempts {
+			if a := &s.Attempts[i]; a.Outcome == "" && a.Recall != nil || a.Outcome == schema.OutcomeLost {
+				return true
 			}
-		}
-		if d := g.devices[dev.id]; d != nil && d.acting != 0 {
-			return dev.id + " is still acting"
-		}
-		if a != nil {
-			here, there := g.blobs["assigned/"+dev.id+".yaml"], w.repo.Files(w.repo.Ref(w.deliveryRefs + dev.id))[assignmentFile]
-			if here != there {
-				return "the delivery of " + dev.id + " is not what the status branch says"
-			}
-		}
-		switch s.Verdict.Code {
-		case "Current":
-			if s.Observed == nil || s.Observed.Version != w.targetOf(dev.id) {
-				return dev.id + " is said to be current, and is not on the target"
-			}
-			if n := len(s.Attempts); n > 0 && s.Attempts[n-1].Outcome == schema.OutcomeOK && (a == nil || a.Spec == nil || a.Attempt != s.Attempts[n-1].Attempt) {
-				return "what " + dev.id + " runs is not what its document says"
-			}
-		case "Failed", "Halted", "Held":
-			if w.plans != nil {
-				return fmt.Sprintf("%s is %s: %s", dev.id, s.Verdict.Code, s.Verdict.Reason)
-			}
-		default:
-			return fmt.Sprintf("%s is %s: %s", dev.id, s.Verdict.Code, s.Verdict.Reason)
 		}
 	}
-	return ""
+	return false
 }

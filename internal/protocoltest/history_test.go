@@ -68,6 +68,7 @@ func newHistory(dir string, s schedule, trace *strings.Builder) (*world, ending)
 	for i := range m.devices {
 		w.addDevice(m.devices[i].id)
 	}
+	w.places = make([]place, len(m.devices))
 	files := m.files(w)
 	for _, v := range versions {
 		files["releases/gateways/"+v+".yaml"] = w.releaseYAML(v)
@@ -110,7 +111,7 @@ func (w *world) converge(end ending) {
 		dev.machine.marks()
 	}
 	for _, d := range w.daemons {
-		d.behind, d.skew = 0, 0
+		d.actor.lag, d.skew = replicas{}, 0
 		if d.accept {
 			w.crash(slices.Index(w.actors, d.actor)) // a person sets the clock right
 		}

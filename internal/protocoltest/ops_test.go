@@ -25,6 +25,11 @@ const (
 	opStale                // a daemon's next listing is an old one
 	opDropRef              // somebody deletes a delivery ref
 	opDamage               // a daemon's state folder is lost or damaged
+	opReboot               // a device goes down and comes up again, perhaps as the old system
+	opRemove               // a device leaves the fleet repository, or comes back
+	opMove                 // a device gets another policy, none, or another folder
+	opLag                  // an actor's next reads are those of a replica
+	opVigil                // time passes, in which nobody but the daemons goes on
 )
 
 // likely lists the operations as often as they should happen.
@@ -34,9 +39,10 @@ var likely = func() []op {
 		op
 		times int
 	}{
-		{opSwitch, 26}, {opCrash, 8}, {opStop, 2}, {opCutBefore, 3}, {opCutAfter, 5}, {opSleep, 8}, {opWake, 4}, {opClock, 15},
+		{opSwitch, 22}, {opCrash, 8}, {opStop, 2}, {opCutBefore, 3}, {opCutAfter, 5}, {opSleep, 8}, {opWake, 4}, {opClock, 13},
 		{opTarget, 7}, {opPause, 4}, {opHold, 4}, {opBusy, 6}, {opHoldDevice, 2}, {opOffline, 3}, {opReinstall, 3}, {opCorrupt, 3},
-		{opStale, 4}, {opDropRef, 1}, {opDamage, 1},
+		{opStale, 3}, {opDropRef, 1}, {opDamage, 1},
+		{opReboot, 6}, {opRemove, 5}, {opMove, 4}, {opLag, 8}, {opVigil, 3},
 	} {
 		for range l.times {
 			all = append(all, l.op)
@@ -51,6 +57,13 @@ var leaps = []time.Duration{
 	time.Minute, 2 * time.Minute, 6 * time.Minute, 11 * time.Minute, updateTimeout + time.Minute, updateTimeout + time.Minute,
 	pickupTimeout + time.Minute, 3 * time.Hour,
 }
+
+// vigil is a time that is longer than every limit of the policies, in passes
+// between which no daemon's series is broken.
+const (
+	vigil     = 3
+	vigilStep = 21 * time.Minute
+)
 
 // apply does what a step says.
 func (w *world) apply(s step) { w.do(likely[int(s.op)%len(likely)], int(s.arg)) }
@@ -99,7 +112,7 @@ func (w *world) do(o op, arg int) {
 		w.paused = !w.paused
 		w.pushPolicy(map[bool]string{true: "pause", false: "go on"}[w.paused])
 	case opHold:
-		w.hold(arg%len(w.devices), !w.holds[arg%len(w.devices)])
+		w.hold(arg%len(w.devices), !w.places[arg%len(w.devices)].hold)
 	case opBusy:
 		dev.busy, dev.busyFrom = !dev.busy, w.points
 		dev.machine.marks()
@@ -120,13 +133,30 @@ func (w *world) do(o op, arg int) {
 		w.kill(dev.actor)
 		w.logf("-- %s: its %s cannot be read any more", dev.id, dev.machine.corrupt(arg/len(w.devices)))
 	case opStale:
-		dmn.behind = 1 + arg/len(w.daemons)%8
+		dmn.actor.lag = replicas{moves: 1 + arg/len(w.daemons)%8, reads: 1, but: true}
 	case opDropRef:
 		w.logf("-- somebody deletes the delivery ref of %s", dev.id)
 		w.repo.Set(w.deliveryRefs+dev.id, "")
 	case opDamage:
 		w.logf("-- the state folder of %s is damaged", dmn.name)
 		dmn.damage(arg / len(w.daemons))
+	case opReboot:
+		w.kill(dev.actor)
+		dev.boot(arg/len(w.devices)%4 == 3)
+	case opRemove:
+		w.remove(arg%len(w.devices), arg/len(w.devices)%2 == 1)
+	case opMove:
+		w.move(arg%len(w.devices), arg/len(w.devices))
+	case opLag:
+		n := arg / len(w.actors)
+		a.lag = replicas{moves: 1 + n%8, reads: 1 + n/8}
+		w.logf("-- the next %d reads of %s are %d moves behind", a.lag.reads, a.name, a.lag.moves)
+	case opVigil:
+		for range vigil {
+			w.now = w.now.Add(vigilStep)
+			w.logf("-- it is %s, and only %s goes on", w.now.Format(time.TimeOnly), dmn.name)
+			w.whole(dmn.actor)
+		}
 	}
 }
 
@@ -139,13 +169,4 @@ func (w *world) crash(i int) {
 		}
 	}
 	w.kill(w.actors[i])
-}
-
-func (w *world) hold(i int, on bool) {
-	if w.holds[i] == on {
-		return
-	}
-	w.holds[i] = on
-	id := w.devices[i].id
-	w.push(map[bool]string{true: "hold ", false: "release "}[on]+id, map[string][]byte{"devices/" + id + ".yaml": w.deviceYAML(i)})
 }

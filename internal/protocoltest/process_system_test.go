@@ -107,11 +107,11 @@ func newField(t *testing.T, bin string, seed uint64) *field {
 	}
 	f.w = &world{
 		maxInFlight: 1 + rng.IntN(2), failLimit: rng.IntN(2), maxAttempts: 1, uncertain: []kind{good, fails, refuses}[rng.IntN(3)],
-		target: versions[0], last: versions[2*rng.IntN(2)], holds: make([]bool, len(fieldDevices)),
+		target: versions[0], last: versions[2*rng.IntN(2)], places: make([]place, len(fieldDevices)),
 	}
 	files := map[string][]byte{"policies/gateways.yaml": f.policy()}
 	for i, id := range fieldDevices {
-		files["devices/"+id+".yaml"] = f.w.deviceYAML(i)
+		files[f.w.places[i].path(i)] = f.w.deviceYAML(i)
 		must(os.MkdirAll(filepath.Join(f.dir, id, "etc"), 0o755))
 	}
 	for _, v := range versions {
@@ -130,7 +130,7 @@ func (f *field) clear() {
 
 // policy waits for seconds where a world waits for minutes.
 func (f *field) policy() []byte {
-	text := string(f.w.policyYAML())
+	text := string(f.w.policyYAML(policies[0]))
 	for old, now := range map[string]string{
 		"pickupTimeout: " + schema.Duration(pickupTimeout).String(): "pickupTimeout: 1s",
 		"updateTimeout: " + schema.Duration(updateTimeout).String(): "updateTimeout: 300ms",
@@ -279,8 +279,8 @@ func (f *field) operator(rng *rand.Rand) {
 	case 2:
 		w.paused = !w.paused
 	case 3:
-		w.holds[i] = !w.holds[i]
-		f.push("hold or release", map[string][]byte{"devices/" + fieldDevices[i] + ".yaml": w.deviceYAML(i)})
+		w.places[i].hold = !w.places[i].hold
+		f.push("hold or release", map[string][]byte{w.places[i].path(i): w.deviceYAML(i)})
 		return
 	case 4:
 		if os.Remove(busy) != nil {
@@ -297,10 +297,10 @@ func (f *field) operator(rng *rand.Rand) {
 func (f *field) calm() {
 	w := f.w
 	w.paused, w.target = false, w.last
-	clear(w.holds)
+	clear(w.places)
 	files := map[string][]byte{"policies/gateways.yaml": f.policy()}
 	for i, id := range fieldDevices {
-		files["devices/"+id+".yaml"] = w.deviceYAML(i)
+		files[w.places[i].path(i)] = w.deviceYAML(i)
 		_ = os.Remove(filepath.Join(f.dir, id, "run/gitopsd/busy")) // most are not busy
 	}
 	f.push("in the end", files)
@@ -369,7 +369,7 @@ func (f *field) atRest() (why string) {
 // down themselves at hand.
 func (f *field) audit(outcomes map[schema.Outcome]int) {
 	ctx := f.t.Context()
-	g := newGhost(f.w, &history{ctx: ctx, repo: f.repo})
+	g := newGhost(f.w, &archive{ctx: ctx, repo: f.repo})
 	var spans []span
 	for _, id := range fieldDevices {
 		spans = append(spans, f.ownLog(g, id)...)
@@ -388,7 +388,7 @@ func (f *field) audit(outcomes map[schema.Outcome]int) {
 	}
 	lost := map[string]bool{}
 	for i := len(commits) - 1; i >= 0; i-- {
-		g.newStatus(commits[i])
+		g.newStatus(commits[i], nil)
 		g.hold()
 		for id, s := range g.status {
 			for _, a := range s.Attempts {
@@ -448,10 +448,7 @@ func (f *field) ownLog(g *ghost, id string) []span {
 		case l.Msg == "phase" && l.Phase == string(schema.PhaseApplying) && now.attempt != 0:
 			d.acted[now.attempt] = true
 			d.done[now.attempt] = f.w.kind(version) == good
-			if g.started[version] == nil {
-				g.started[version] = map[string]bool{}
-			}
-			g.started[version][id] = true
+			g.starts(release{policies[0], version}, id)
 			if now.from.IsZero() {
 				now.from = l.Time
 			}
@@ -494,23 +491,23 @@ func (f *field) logs() string {
 	return b.String()
 }
 
-// history gives the ghost the commits of a real repository.
-type history struct {
+// archive gives the ghost the commits of a real repository.
+type archive struct {
 	ctx  context.Context
 	repo *repo.Repo
 }
 
-func (h *history) Files(commit string) map[string]string {
+func (a *archive) Files(commit string) map[string]string {
 	files := map[string]string{}
-	must(h.repo.Walk(h.ctx, commit, func(path, blob string, _ uint32) error {
+	must(a.repo.Walk(a.ctx, commit, func(path, blob string, _ uint32) error {
 		files[path] = blob
 		return nil
 	}))
 	return files
 }
 
-func (h *history) Content(blob string) []byte {
-	data, err := h.repo.Blob(h.ctx, blob, 0)
+func (a *archive) Content(blob string) []byte {
+	data, err := a.repo.Blob(a.ctx, blob, 0)
 	must(err)
 	return data
 }

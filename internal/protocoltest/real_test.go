@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,6 +22,9 @@ type realMachine struct {
 	w    *world
 	dev  *device
 	root string
+
+	booted, staged string // operating systems
+	boots          int
 }
 
 func newReal(w *world, dev *device) *realMachine {
@@ -41,8 +45,56 @@ func (m *realMachine) host(p string) string { return filepath.Join(m.root, p) }
 func (m *realMachine) reinstall() {
 	must(os.RemoveAll(m.root))
 	must(os.MkdirAll(m.host("/etc"), 0o755))
+	m.booted, m.staged = firstOS, ""
+	m.emptyRun()
+}
+
+// emptyRun leaves of /run what a boot finds there.
+func (m *realMachine) emptyRun() {
+	must(os.RemoveAll(m.host("/run")))
 	must(os.MkdirAll(m.host("/run/gitopsd"), 0o755))
 	m.marks()
+}
+
+// boot leaves the disk as it is. What was staged is booted once, or not at all.
+func (m *realMachine) boot(old bool) {
+	m.boots++
+	if m.staged != "" {
+		if !old {
+			m.booted = m.staged
+		}
+		m.staged = ""
+	}
+	m.emptyRun()
+}
+
+// images is what updates the machine's operating system.
+type images struct{ m *realMachine }
+
+func (i images) Name() string                           { return "command" }
+func (i images) Booted(context.Context) (string, error) { return i.m.booted, nil }
+func (i images) Staged(context.Context) (string, error) { return i.m.staged, nil }
+func (i images) BootID() (string, error) {
+	return fmt.Sprintf("%s-boot-%d", i.m.dev.id, i.m.boots), nil
+}
+
+func (i images) Stage(_ context.Context, image string) error { return i.stage(image) }
+func (i images) Undo(context.Context) error                  { return i.stage("") }
+
+func (i images) stage(image string) error {
+	if err := i.m.dev.point("stages " + image); err != nil {
+		return err
+	}
+	i.m.staged = image
+	return nil
+}
+
+func (i images) Reboot(context.Context) error {
+	if err := i.m.dev.point("asks for a reboot"); err != nil {
+		return err
+	}
+	i.m.dev.goingDown = true
+	return nil
 }
 
 // corrupt cuts a state file short, or fills it with what is none.
@@ -70,7 +122,7 @@ func (m *realMachine) corrupt(n int) string {
 func (m *realMachine) start(ctl control) (program, error) {
 	a, err := reconcile.New(reconcile.Config{
 		Device: m.dev.id, Root: m.root, AgentVersion: "v0.1.0", Control: ctl, Heartbeat: heartbeat,
-		Now: func() time.Time { return m.w.now }, Step: m.step,
+		Now: func() time.Time { return m.w.now }, Step: m.step, Driver: images{m},
 	})
 	if err != nil {
 		return nil, err
@@ -123,6 +175,7 @@ func (m *realMachine) step(op, path string) error {
 // observe reads what the device's record says it is doing.
 func (m *realMachine) observe() {
 	var att struct {
+		Generation int64
 		Direction  string
 		Incomplete string
 		Work       struct{ Attempt int64 }
@@ -146,6 +199,7 @@ func (m *realMachine) observe() {
 			m.w.ghost.did(m.dev.id, e.Attempt)
 		}
 	}
+	m.w.ghost.knows(m.dev.id, ins.ID, att.Generation)
 	m.w.ghost.acts(m.dev.id, ins.ID, att.Work.Attempt, des.Version, att.Direction == forward || att.Direction == back && att.Incomplete == "")
 }
 
@@ -172,4 +226,8 @@ func (a *realAgent) pass(ctx context.Context) error {
 	return err
 }
 
-func (a *realAgent) close() { _ = a.agent.Close() } // it writes nothing
+// close writes nothing. What was written last was perhaps not looked at yet.
+func (a *realAgent) close() {
+	a.m.observe()
+	_ = a.agent.Close()
+}

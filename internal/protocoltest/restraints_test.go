@@ -58,7 +58,7 @@ type plans struct {
 
 type fresh struct {
 	id string
-	schema.Attempt
+	attempt
 }
 
 func newPlans(w *world, first *fleetModel) *plans {
@@ -76,7 +76,7 @@ func (p *plans) noted(commit string, m *fleetModel) {
 	}
 }
 
-func (p *plans) assigned(id string, a schema.Attempt) { p.fresh = append(p.fresh, fresh{id, a}) }
+func (p *plans) assigned(id string, a attempt) { p.fresh = append(p.fresh, fresh{id, a}) }
 
 // begun is I6 with whatever limits the operators set meanwhile: the highest
 // ones count. Pinned devices stand outside of it.
@@ -89,7 +89,7 @@ func (p *plans) begun(id string, number int64) {
 	if st == nil {
 		return
 	}
-	i := slices.IndexFunc(st.Attempts, func(a schema.Attempt) bool { return a.Attempt == number })
+	i := slices.IndexFunc(st.Attempts, func(a attempt) bool { return a.Attempt == number })
 	if i < 0 || st.Attempts[i].Version != versions[1] || st.Attempts[i].Pinned {
 		return
 	}
@@ -117,7 +117,7 @@ type commit struct {
 }
 
 // committed judges what stands on the status branch now.
-func (p *plans) committed(by *actor) {
+func (p *plans) committed(by *daemon) {
 	defer func() { p.fresh = p.fresh[:0] }()
 	c := commit{plans: p, g: p.w.ghost}
 	if m := sweptCommit.FindStringSubmatch(c.g.fleet); m != nil {
@@ -130,7 +130,7 @@ func (p *plans) committed(by *actor) {
 		return
 	}
 	for _, d := range p.w.daemons {
-		if d.actor == by {
+		if d == by {
 			c.brake = p.brakes[d.read.brake]
 			head := p.past[d.read.main]
 			if head != nil && !head.invalid && strings.Contains(c.g.fleet, "type: Invalid\n") {
@@ -154,7 +154,7 @@ func (p *plans) committed(by *actor) {
 	c.fleetLimits()
 }
 
-func openOf(s *schema.DeviceStatus) *schema.Attempt {
+func openOf(s *recorded) *attempt {
 	for i := range s.Attempts {
 		if s.Attempts[i].Outcome == "" {
 			return &s.Attempts[i]
@@ -164,7 +164,7 @@ func openOf(s *schema.DeviceStatus) *schema.Attempt {
 }
 
 func (c *commit) isFresh(id string, number int64) bool {
-	return slices.ContainsFunc(c.fresh, func(f fresh) bool { return f.id == id && f.Attempt.Attempt == number })
+	return slices.ContainsFunc(c.fresh, func(f fresh) bool { return f.id == id && f.Attempt == number })
 }
 
 // stopped says what keeps everybody of a policy from going.
@@ -214,7 +214,7 @@ func (c *commit) mayGo(f fresh) {
 	d := c.m.device(f.id)
 	p := c.m.policy(d.policy)
 	no := func(why string) {
-		c.g.violate("restraints: %s is assigned attempt %d (%s) at %s, and %s", f.id, f.Attempt.Attempt, f.Version, f.AssignedAt.Format(time.RFC3339), why)
+		c.g.violate("restraints: %s is assigned attempt %d (%s) at %s, and %s", f.id, f.Attempt, f.Version, f.AssignedAt.Format(time.RFC3339), why)
 	}
 	switch {
 	case f.Policy != d.policy:

@@ -65,17 +65,17 @@ func play(dir string, s schedule, trace *strings.Builder) string {
 func (w *world) rest() {
 	w.logf("== from here on everything runs fairly")
 	for _, a := range w.actors {
-		a.asleep, a.fault, a.fuse = false, noFault, 0
+		a.asleep, a.fault, a.fuse, a.lag = false, noFault, 0, replicas{}
 	}
 	for i, dev := range w.devices {
 		dev.busy, dev.held, dev.offline = false, false, false
-		w.hold(i, w.holds[i] && w.heldInTheEnd)
-	}
-	for _, d := range w.daemons {
-		d.behind = 0
+		w.hold(i, w.places[i].hold && w.heldInTheEnd)
+		if w.places[i].gone && !w.goneAtLast {
+			w.remove(i, true)
+		}
 	}
 	w.paused, w.target = false, w.last
-	w.pushPolicy("in the end the target is " + w.target)
+	w.pushPolicy("in the end the target is " + w.target + acceptDeletions)
 	for _, a := range w.actors {
 		w.finish(a)
 	}

@@ -12,6 +12,8 @@ import (
 type schedule struct {
 	setup [setupBytes]byte
 	steps []step
+
+	lags read // where replicas are behind; not among its bytes
 }
 
 const setupBytes = 8

@@ -11,21 +11,23 @@ import (
 var errDead = errors.New("the process is dead")
 
 // actor is one program, or rather the place where one runs: a daemon or a
-// device, whose instances come and go. Each pass runs in a goroutine of its
+// device, whose instances come and go. Its passes run in a goroutine of its
 // own, and only while the actor has the token.
 type actor struct {
 	name string
 	pass func(ctx context.Context) error // one pass, of a fresh instance where there is none
 	drop func()                          // the instance is gone; the next pass makes another
 
-	resume  chan struct{}
-	running bool // a pass is under way, perhaps in the middle
-	asleep  bool // it is so slow that others go on
+	resume  chan struct{} // nil = it has never run
+	running bool          // a pass is under way, perhaps in the middle
+	asleep  bool          // it is so slow that others go on
 	dying   bool
 	stopped bool // its context was cancelled
 	cancel  context.CancelFunc
 	fault   fault // of the next exchange
 	fuse    int   // small steps until it dies; 0 = it does not
+	lag     replicas
+	blurred bool // it was shown old reports
 }
 
 type fault int
@@ -104,22 +106,12 @@ func (s *scheduler) tick(a *actor) error {
 // run gives an actor the token, until it has used up the budget or its pass
 // is over.
 func (s *scheduler) run(a *actor) {
-	s.token = a
-	if !a.running {
-		a.running = true
-		ctx, cancel := context.WithCancel(context.Background())
-		a.cancel = cancel
-		go func() {
-			<-a.resume
-			if !a.dying {
-				err := a.pass(ctx)
-				s.log("%s: pass over: %v", a.name, errText(err))
-			}
-			cancel()
-			a.running = false
-			s.back <- struct{}{}
-		}()
+	a.running = true
+	if a.resume == nil {
+		a.resume = make(chan struct{})
+		go s.passes(a)
 	}
+	s.token = a
 	a.resume <- struct{}{}
 	<-s.back
 	if !a.running {
@@ -130,6 +122,19 @@ func (s *scheduler) run(a *actor) {
 		}
 	}
 	s.check()
+}
+
+// passes makes one pass after the other, each when it gets the token.
+func (s *scheduler) passes(a *actor) {
+	for range a.resume {
+		ctx, cancel := context.WithCancel(context.Background())
+		a.cancel = cancel
+		err := a.pass(ctx)
+		s.log("%s: pass over: %v", a.name, errText(err))
+		cancel()
+		a.running = false
+		s.back <- struct{}{}
+	}
 }
 
 func errText(err error) string {
@@ -207,9 +212,12 @@ func (s *scheduler) stop(a *actor) {
 	s.finish(a)
 }
 
-// end kills all that is under way.
+// end kills all that is under way, and sends everybody home.
 func (s *scheduler) end() {
 	for _, a := range s.actors {
 		s.kill(a)
+		if a.resume != nil {
+			close(a.resume)
+		}
 	}
 }
