@@ -13,9 +13,9 @@ import (
 	"github.com/gitopsd/gitopsd/schema"
 )
 
-// maxMadeUp bounds a fleet that is invented, in devices: far above the largest
-// one that anybody keeps in a repository.
-const maxMadeUp = 300_000
+// maxMadeUp bounds a fleet that is invented, in devices: so many take about a
+// minute.
+const maxMadeUp = 20_000
 
 // simulateOptions are the assumptions, as flags.
 type simulateOptions struct {
@@ -90,7 +90,7 @@ usage; 3 the head is not valid.`,
 func (o *simulateOptions) bind(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.head, "head", "", "`revision` to look at (default the working tree)")
-	f.IntVar(&o.devices, "devices", 0, "make up so many devices, in the proportions of those in the repository")
+	f.IntVar(&o.devices, "devices", 0, "make up so many devices, in the proportions of those in the repository (at most 20000, which take about a minute)")
 	f.StringVar(&o.by, "by", simulate.DefaultBy, "`label` that sites are told apart by")
 	f.Uint64Var(&o.seed, "seed", 1, "what is left to chance; the same seed gives the same future")
 	f.Var(&o.updateTime, "update-time", "how long an update takes on the mean")
@@ -162,7 +162,13 @@ func (a *app) simulate(cmd *cobra.Command, options *readerOptions, o *simulateOp
 			return nil, withHint(errors.New("there is no device to make up others like it"), "put one of each kind below devices/")
 		}
 	}
-	if doc, err = simulate.Run(cfg); err != nil {
+	if err := cfg.Assume.CheckFor(len(cfg.Input.Devices)); err != nil {
+		return nil, withHint(usagef("%w", err), "lengthen --offline-for, or shorten --until")
+	}
+	switch doc, err = simulate.Run(ctx, cfg); {
+	case interrupted(ctx, err):
+		return nil, errors.New("the simulation was interrupted before its end")
+	case err != nil:
 		return nil, err
 	}
 	doc.MadeUp = o.devices
@@ -181,7 +187,7 @@ func (a *app) narrate(ctx context.Context) func(simulate.Step) error {
 	next := time.Now().Add(narrateAfter)
 	return func(s simulate.Step) error {
 		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("the simulation was ended: %w", err)
+			return err
 		}
 		if now := time.Now(); now.After(next) {
 			next = now.Add(narrateEvery)

@@ -43,7 +43,7 @@ func TestReachIsNoLessThanWhatIsSimulated(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, err := simulate.Run(simulate.Config{
+			s, err := simulate.Run(t.Context(), simulate.Config{
 				Input:  sweep.PlannerInput(sweep.Scene{Fleet: head, Status: ch.status(base, head), Now: now, OwnVersion: "v9.0.0"}),
 				Assume: simulate.Assumptions{Until: schema.Duration(48 * time.Hour)}, BadRelease: true,
 			})

@@ -44,7 +44,7 @@ func BenchmarkSimulate10000(b *testing.B) {
 			for b.Loop() {
 				start := time.Now()
 				var err error
-				if s, err = Run(Config{Input: in, Assume: Assumptions{Offline: offline, Until: schema.Duration(30 * 24 * time.Hour)}}); err != nil {
+				if s, err = Run(b.Context(), Config{Input: in, Assume: Assumptions{Offline: offline, Until: schema.Duration(30 * 24 * time.Hour)}}); err != nil {
 					b.Fatal(err)
 				}
 				took = time.Since(start)

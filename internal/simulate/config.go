@@ -28,6 +28,11 @@ const (
 	// mistyped lengths of time do not keep it busy for ever: ten years of
 	// minutes.
 	maxSweeps = 10 * 366 * 24 * 60
+	// maxOutages bounds how often all devices together may go away, alike: ten
+	// thousand that are away for an hour, half of the time, come to two thirds.
+	maxOutages = 15_000_000
+	// maxOutagesEach bounds that of one device: every five minutes for a year.
+	maxOutagesEach = 366 * 24 * 12
 	// maxOffline is the largest share of time away that still leaves devices
 	// long enough to be updated.
 	maxOffline = 0.95
@@ -93,6 +98,23 @@ type Step struct {
 // Check says what makes no sense in the assumptions; nil = nothing.
 func (a Assumptions) Check() error { return a.setDefaults() }
 
+// CheckFor is Check for so many devices: what is well for one can be too much
+// for many.
+func (a Assumptions) CheckFor(devices int) error {
+	if err := a.setDefaults(); err != nil {
+		return err
+	}
+	if n := a.outages() * float64(devices); n > maxOutages {
+		return fmt.Errorf("%.0f outages of %d devices are too many to look ahead: at most %d", n, devices, maxOutages)
+	}
+	return nil
+}
+
+// outages is how often a device goes away, on the mean.
+func (a *Assumptions) outages() float64 {
+	return float64(a.Until) / float64(a.OfflineFor) * a.Offline
+}
+
 func (c *Config) setDefaults() error {
 	if c.By == "" {
 		c.By = DefaultBy
@@ -129,6 +151,9 @@ func (a *Assumptions) setDefaults() error {
 	}
 	if sweeps := a.Until / a.Interval; sweeps > maxSweeps {
 		return fmt.Errorf("%d sweeps are too many to look ahead: at most %d", sweeps, maxSweeps)
+	}
+	if n := a.outages(); n > maxOutagesEach {
+		return fmt.Errorf("%.0f outages of a device are too many to look ahead: at most %d", n, maxOutagesEach)
 	}
 	return nil
 }

@@ -119,7 +119,7 @@ func simulated(t *testing.T, archive *txtar.Archive) *simulate.Simulation {
 	for i := range cfg.Input.Devices {
 		set(t, &cfg.Input.Devices[i], states[cfg.Input.Devices[i].ID])
 	}
-	doc, err := simulate.Run(cfg)
+	doc, err := simulate.Run(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"context"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,7 +20,7 @@ func TestAskingLessChangesNothing(t *testing.T) {
 		for i, eager := range []bool{true, false} {
 			r := newRun(cfg)
 			r.eager = eager
-			if err := r.run(); err != nil {
+			if err := r.run(context.Background()); err != nil {
 				t.Fatal(err)
 			}
 			s := r.simulation()

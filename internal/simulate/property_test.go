@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -25,7 +26,7 @@ func watched(t *rapid.T, cfg Config) (*run, *Simulation) {
 	r := newRun(cfg)
 	w := &witness{t, r}
 	r.watch = w.see
-	if err := r.run(); err != nil {
+	if err := r.run(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	return r, r.simulation()

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -8,13 +9,17 @@ import (
 )
 
 // Run lets the planner run forward over the fleet of the configuration. The
-// error is for assumptions that make no sense, or comes from Step.
-func Run(cfg Config) (*Simulation, error) {
+// error is for assumptions that make no sense, or comes from Step or the
+// context.
+func Run(ctx context.Context, cfg Config) (*Simulation, error) {
 	if err := cfg.setDefaults(); err != nil {
 		return nil, err
 	}
+	if err := cfg.Assume.CheckFor(len(cfg.Input.Devices)); err != nil {
+		return nil, err
+	}
 	r := newRun(cfg)
-	if err := r.run(); err != nil {
+	if err := r.run(ctx); err != nil {
 		return nil, err
 	}
 	s := r.simulation()
@@ -24,12 +29,16 @@ func Run(cfg Config) (*Simulation, error) {
 	bad := cfg
 	bad.Assume.Failures, bad.Assume.Refusals = 1, 0
 	b := newRun(bad)
-	if err := b.run(); err != nil {
+	if err := b.run(ctx); err != nil {
 		return nil, err
 	}
 	s.BadRelease = b.simulation().reached()
 	return s, nil
 }
+
+// eventsBetweenLooks is how many events happen until it is looked again whether
+// the simulation is to end: a millisecond's.
+const eventsBetweenLooks = 1024
 
 // run is one simulation under way.
 type run struct {
@@ -52,6 +61,7 @@ type run struct {
 	blocked    map[string]int // groups of budgets that somebody waits for: see block
 	guarded    map[string]int // policies of which somebody waits for availability, alike
 	plans      int
+	events     int  // that happened
 	over       bool // nothing will happen any more
 	forget     time.Time
 
@@ -100,7 +110,10 @@ func (r *run) forgets(t time.Time) {
 }
 
 // run goes from sweep to sweep until nothing happens any more.
-func (r *run) run() error {
+func (r *run) run(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	r.plan()
 	for _, d := range r.shown {
 		d.record.Current = d.record.Code == string(planner.Current)
@@ -119,6 +132,9 @@ func (r *run) run() error {
 		}
 		r.now = t
 		for e, ok := r.queue.until(t); ok; e, ok = r.queue.until(t) {
+			if r.events++; r.events%eventsBetweenLooks == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
 			r.happen(e)
 		}
 		r.beginAll()

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,7 +30,7 @@ func TestDocumentsOfAllKinds(t *testing.T) {
 		for i := range before.Devices {
 			before.Devices[i].Attempts = slices.Clone(before.Devices[i].Attempts)
 		}
-		s, err := Run(Config{Input: in, Assume: drawAssumptions(t), BadRelease: true})
+		s, err := Run(t.Context(), Config{Input: in, Assume: drawAssumptions(t), BadRelease: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +69,7 @@ func fleetOf(n int) planner.Input {
 
 func simulated(t *testing.T, in planner.Input, as Assumptions) *Simulation {
 	t.Helper()
-	s, err := Run(Config{Input: in, Assume: as})
+	s, err := Run(t.Context(), Config{Input: in, Assume: as})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,17 +144,19 @@ func TestWhatIsRefused(t *testing.T) {
 		{Assumptions{UpdateTime: -1}, "negative"},
 		{Assumptions{BackAfter: -1}, "negative"},
 		{Assumptions{Interval: 1}, "too many to look ahead"},
+		{Assumptions{Offline: 0.5, OfflineFor: 1000}, "too many to look ahead"},
+		{Assumptions{Offline: 0.0001, OfflineFor: 1}, "too many to look ahead"},
 	} {
 		if err := c.as.Check(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: got %v, want %q", c.as, err, c.want)
 		}
-		if _, err := Run(Config{Input: fleetOf(1), Assume: c.as}); err == nil {
+		if _, err := Run(t.Context(), Config{Input: fleetOf(1), Assume: c.as}); err == nil {
 			t.Errorf("%+v is simulated", c.as)
 		}
 	}
 	enough := errors.New("enough")
 	steps := 0
-	_, err := Run(Config{Input: fleetOf(30), Step: func(s Step) error {
+	_, err := Run(t.Context(), Config{Input: fleetOf(30), Step: func(s Step) error {
 		if steps++; steps == 3 {
 			return enough
 		}
@@ -164,6 +167,29 @@ func TestWhatIsRefused(t *testing.T) {
 	}})
 	if !errors.Is(err, enough) || steps != 3 {
 		t.Errorf("%v after %d steps", err, steps)
+	}
+}
+
+// What is well for one device can be too much for many.
+func TestOutagesOfMany(t *testing.T) {
+	as := Assumptions{Offline: 0.5, OfflineFor: schema.Duration(2 * time.Minute)}
+	if err := as.Check(); err != nil {
+		t.Errorf("one device: %v", err)
+	}
+	if err := as.CheckFor(1000); err == nil || !strings.Contains(err.Error(), "of 1000 devices are too many") {
+		t.Errorf("many devices: %v", err)
+	}
+	if err := (Assumptions{Offline: 0.05}).CheckFor(100_000); err != nil {
+		t.Errorf("the usual outages: %v", err)
+	}
+}
+
+// Whoever ends a simulation need not wait for a plan.
+func TestRunEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Run(ctx, Config{Input: fleetOf(3)}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
 	}
 }
 
