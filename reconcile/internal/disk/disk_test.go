@@ -248,3 +248,36 @@ func TestSweep_LeavesWhatIsNotOurs(t *testing.T) {
 		t.Errorf("a folder that is missing: %v", err)
 	}
 }
+
+// Two that make one folder at a time both have it; what else comes between is
+// no folder.
+func TestMkdirBesideAnother(t *testing.T) {
+	for name, c := range map[string]struct {
+		other func(full string) error
+		want  error
+	}{
+		"an empty folder": {func(full string) error { return os.Mkdir(full, 0o700) }, nil},
+		"a folder in use": {func(full string) error { return os.MkdirAll(filepath.Join(full, "x"), 0o700) }, nil},
+		"a file":          {func(full string) error { return os.WriteFile(full, nil, 0o600) }, syscall.ENOTDIR},
+		"a symlink":       {func(full string) error { return os.Symlink("/", full) }, syscall.ENOTDIR},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := ""
+			r, at := open(t, Options{Step: func(op, p string) error {
+				if op == "rename" && p == "/d" {
+					return c.other(filepath.Join(dir, "d"))
+				}
+				return nil
+			}})
+			dir = at
+			_, err := r.MkdirAll("/d/e", own)
+			if c.want == nil && err != nil || c.want != nil && err == nil {
+				t.Fatalf("got %v, want %v", err, c.want)
+			}
+			left, err := os.ReadDir(dir)
+			if err != nil || len(left) != 1 {
+				t.Errorf("in the root are %v, %v", left, err)
+			}
+		})
+	}
+}

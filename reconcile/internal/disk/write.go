@@ -324,44 +324,55 @@ func (r *Root) MkdirAll(p string, m Meta) (made []string, err error) {
 		return nil, fmt.Errorf("make folder %s: %w", p, err)
 	}
 	for _, d := range missing {
-		if err := r.mkdir(d, m); err != nil {
+		mine, err := r.mkdir(d, m)
+		if err != nil {
 			return made, fmt.Errorf("make folder %s: %w", d, bare(err))
 		}
-		made = append(made, d)
+		if mine {
+			made = append(made, d)
+		}
 	}
 	return made, nil
 }
 
-func (r *Root) mkdir(real string, m Meta) (err error) {
+// mkdir makes one folder, and says whether it is ours: another process may make
+// the same one meanwhile, and it is there then, too.
+func (r *Root) mkdir(real string, m Meta) (mine bool, err error) {
 	tmp := tempBeside(real)
 	if err := r.step("mkdir", tmp); err != nil {
-		return err
+		return false, err
 	}
 	if err := r.root.Mkdir(rel(tmp), 0o700); err != nil {
-		return err
+		return false, err
 	}
 	placed := false
 	defer func() {
-		if err != nil && !placed && r.step("remove", tmp) == nil {
+		if !placed && r.step("remove", tmp) == nil {
 			_ = r.root.Remove(rel(tmp)) // best effort: Sweep finds what stays
 		}
 	}()
 	f, err := r.root.Open(rel(tmp))
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer f.Close()
 	if err := r.metaOf(f, tmp, m); err != nil {
-		return err
+		return false, err
 	}
 	if err := r.step("rename", real); err != nil {
-		return err
+		return false, err
 	}
 	if err := r.root.Rename(rel(tmp), rel(real)); err != nil {
-		return err
+		if !errors.Is(err, fs.ErrExist) { // ENOTEMPTY is one, too
+			return false, err
+		}
+		if info, lstatErr := r.root.Lstat(rel(real)); lstatErr != nil || !info.IsDir() {
+			return false, err
+		}
+		return false, r.syncName(real)
 	}
 	placed = true
-	return r.syncName(real)
+	return true, r.syncName(real)
 }
 
 // Sweep removes the temporary files and folders that a crash left in a folder,
