@@ -168,6 +168,9 @@ func (p *pass) noteForeignCommit(ctx context.Context) error {
 			continue
 		}
 		if now := p.status.generation(id); now < old.Assignment.Generation {
+			if err := p.checkTip(ctx); err != nil { // a replica that lags says the same
+				return err
+			}
 			return p.statusLoss(ctx, p.rewound(id, old.Assignment.Generation, now))
 		}
 		if rec := p.status.Devices[id]; rec == nil || rec.Assignment != old.Assignment {

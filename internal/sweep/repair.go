@@ -378,7 +378,7 @@ func (p *pass) checkTip(ctx context.Context) error {
 		return fmt.Errorf("list the status branch %s: %w", p.d.cfg.StatusBranch, err)
 	}
 	if refs[ref] != p.tip {
-		return &raceError{what: "a delivery is newer than the status branch was"}
+		return &raceError{what: "the status branch is not where it was listed"}
 	}
 	return nil
 }

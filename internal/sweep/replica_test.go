@@ -37,6 +37,34 @@ func (r *replica) Tips(ctx context.Context, refs map[string]string, limit int64)
 	return out, err
 }
 
+// A branch that is seen as it was before did not go back.
+func TestStatusBranchOfAReplicaThatLags(t *testing.T) {
+	withFakeTime(t, func(t *testing.T) {
+		w, _, _ := settled(t, 3)
+		remote := &replica{memRemote: w.remote()}
+		d := w.daemon(func(c *Config) { c.Remote, c.State = remote, "" })
+		w.sweep(d)
+		before := w.repo.ref(branchRef(schema.DefaultStatusBranch))
+		w.change("pause", "paused", "{reason: wait}")
+		w.pass(time.Minute)
+		w.sweep(d)
+		listed := 0
+		remote.onCall = func(_ int, op string) {
+			remote.status = ""
+			if op == "refs" {
+				if listed++; listed == 1 {
+					remote.status = before
+				}
+			}
+		}
+		w.pass(time.Minute)
+		wantNoStop(t, w.sweep(d))
+		if listed < 2 {
+			t.Fatal("the branch was not looked at again")
+		}
+	})
+}
+
 // A generation that cannot be read is no older one.
 func TestDeliveryThatAReplicaDoesNotHaveYet(t *testing.T) {
 	w, d, dev := settled(t, 3)
