@@ -50,6 +50,18 @@ func onlyPin(source func(file, field string) (string, int)) func(file, field str
 	}
 }
 
+// A device that was removed comes back with its file, and not with a selector.
+func TestExplainRemoved(t *testing.T) {
+	st := halted()
+	d := st.Devices["devices/gw-5.yaml"]
+	d.Verdict.Code, d.Verdict.Reason = "Excluded", "removed from the fleet repository"
+	q := Question{Path: "devices/gw-5.yaml", Status: st, Assignment: &schema.Assignment{Removed: true}}
+	wantText(t, explainText(t, q), "until    its file is in the fleet repository again\n")
+	d.Verdict.Reason = "no policy selects it"
+	q.Assignment.Removed = false
+	wantText(t, explainText(t, q), "until    a policy's selector matches the device's labels\n")
+}
+
 // A place is only named where the cause is written.
 func TestExplainNamesNoPlaceForWhatIsNotWritten(t *testing.T) {
 	st := halted()

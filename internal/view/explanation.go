@@ -151,6 +151,9 @@ func (q Question) until(d *schema.DeviceStatus, next *NextSweep) []string {
 	if q.pinned(d) {
 		return []string{"the pin changes"}
 	}
+	if d.Verdict.Code == string(planner.Excluded) && (&Standing{Path: q.Path, Status: d, Assignment: q.Assignment}).gone() {
+		return []string{"its file is in the fleet repository again"}
+	}
 	code := d.Verdict.Code
 	if next != nil && next.limit() != "" {
 		code = string(next.Verdict.Code)
