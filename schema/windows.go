@@ -114,8 +114,8 @@ func freezeFindings(freezes []Freeze, at string) []finding {
 	var found []finding
 	for i := range freezes {
 		f := &freezes[i]
-		if f.To.After(f.From) {
-			continue
+		if f.To.After(f.From) || f.To.IsZero() || f.From.IsZero() {
+			continue // in order, or one is no time: that is told already
 		}
 		found = append(found, finding{pointer: fmt.Sprintf("%s/%d/to", at, i), rule: ruleFreezeOrder,
 			msg:  fmt.Sprintf("the freeze ends %s, which is not after its beginning %s", instant(f.To), instant(f.From)),
