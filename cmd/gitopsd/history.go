@@ -44,8 +44,8 @@ the status branch first.`,
 	options := bindReader(cmd)
 	cmd.ValidArgsFunction = completeReported(a, options)
 	format.bind(cmd)
-	cmd.Flags().StringVar(&since, "since", "", "nothing before this `moment`")
-	cmd.Flags().StringVar(&until, "until", "", "only what was before this `moment`")
+	cmd.Flags().Var((*nonEmpty)(&since), "since", "nothing before this `moment`")
+	cmd.Flags().Var((*nonEmpty)(&until), "until", "only what was before this `moment`")
 	cmd.Flags().IntVar(&limit, "limit", defaultEvents, "at most `N` events, the newest; 0 shows all")
 	for _, name := range []string{"since", "until", "limit"} {
 		_ = cmd.RegisterFlagCompletionFunc(name, offerNothing) // the error is for a flag that does not exist

@@ -21,13 +21,32 @@ import (
 // workingTree is what the files of a folder are called beside commits.
 const workingTree = "working tree"
 
+// nonEmpty is a flag that, once it is given, is given something: an empty one is
+// mostly a variable of a script that is not set, and not the default.
+type nonEmpty string
+
+// String is the text.
+func (f *nonEmpty) String() string { return string(*f) }
+
+// Type names the value in the help.
+func (*nonEmpty) Type() string { return "string" }
+
+// Set takes what is not empty.
+func (f *nonEmpty) Set(text string) error {
+	if text == "" {
+		return errors.New("it is empty; leave it out for the default")
+	}
+	*f = nonEmpty(text)
+	return nil
+}
+
 // revisionOptions are the flags of commands that compare two revisions.
 type revisionOptions struct{ base, head string }
 
 func bindRevisions(cmd *cobra.Command) *revisionOptions {
 	o := &revisionOptions{}
-	cmd.Flags().StringVar(&o.base, "base", "", "`revision` to compare with (default where the source branch and the head parted)")
-	cmd.Flags().StringVar(&o.head, "head", "", "`revision` to look at (default the working tree)")
+	cmd.Flags().Var((*nonEmpty)(&o.base), "base", "`revision` to compare with (default where the source branch and the head parted)")
+	cmd.Flags().Var((*nonEmpty)(&o.head), "head", "`revision` to look at (default the working tree)")
 	for _, name := range []string{"base", "head"} {
 		_ = cmd.RegisterFlagCompletionFunc(name, offerNothing) // the error is for a flag that does not exist
 	}

@@ -89,7 +89,7 @@ usage; 3 the head is not valid.`,
 
 func (o *simulateOptions) bind(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&o.head, "head", "", "`revision` to look at (default the working tree)")
+	f.Var((*nonEmpty)(&o.head), "head", "`revision` to look at (default the working tree)")
 	f.IntVar(&o.devices, "devices", 0, "make up so many devices, in the proportions of those in the repository (at most 20000, which take about a minute)")
 	f.StringVar(&o.by, "by", simulate.DefaultBy, "`label` that sites are told apart by")
 	f.Uint64Var(&o.seed, "seed", 1, "what is left to chance; the same seed gives the same future")
@@ -125,7 +125,7 @@ func (o *simulateOptions) assumptions() simulate.Assumptions {
 // simulate loads the fleet as it is now, and runs it forward.
 func (a *app) simulate(cmd *cobra.Command, options *readerOptions, o *simulateOptions, dir string) (doc *simulate.Simulation, err error) {
 	switch {
-	case o.devices < 0 || o.devices > maxMadeUp:
+	case cmd.Flags().Changed("devices") && o.devices < 1 || o.devices > maxMadeUp:
 		return nil, usagef("--devices %d: want a number from 1 to %d", o.devices, maxMadeUp)
 	case o.devices > 0 && cmd.Flags().Changed("repo"):
 		return nil, withHint(usagef("--devices makes devices up, and --repo asks for the real ones"), "leave one of them out")
