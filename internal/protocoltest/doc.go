@@ -7,8 +7,8 @@
 // forbids, there are histories: whole fleets whose operators edit, brake and
 // revert, and in which every commit of the status branch is held against what
 // was wanted then; in the end every device has to be current. Start with
-// TestHistories (GITOPSD_HISTORIES=n plays as many as wanted, and FuzzHistories
-// goes on for ever); a failing one belongs into testdata/histories.
+// TestHistories (GITOPSD_HISTORIES=n plays as many as wanted, TestSystemHistories
+// 2,000, and FuzzHistories goes on for ever); a failing one belongs into testdata/histories.
 //
 // Package reconcile, on real folders, is part of one schedule in twelve (417
 // of 5,000), because it costs several times as much; in the others a device

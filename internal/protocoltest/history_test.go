@@ -18,8 +18,9 @@ import (
 )
 
 const (
-	// Histories is how many histories one ordinary run of the tests plays.
-	Histories = 2000
+	// Histories is how many histories one ordinary run of the tests plays; ten
+	// times as many are a system test, because each is a whole fleet's story.
+	Histories = 200
 
 	// realHistoryEvery is how many of them have one with real agents.
 	realHistoryEvery = 100
@@ -178,10 +179,11 @@ func TestHistories(t *testing.T) {
 		expectHistory(t, memoryDir(t), fmt.Sprintf("seed %d", seed), historyFromSeed(seed, seed%every == 0))
 		return
 	}
-	count := number(t, "GITOPSD_HISTORIES", Histories)
-	if testing.Short() {
-		count = min(count, 200)
-	}
+	playHistories(t, number(t, "GITOPSD_HISTORIES", Histories), every)
+}
+
+// playHistories plays so many, one in every with real agents.
+func playHistories(t *testing.T, count, every uint64) {
 	from := number(t, "GITOPSD_FROM", 0)
 	dir := memoryDir(t)
 	var next atomic.Uint64
