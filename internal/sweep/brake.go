@@ -131,7 +131,11 @@ func (p *pass) noticeBrake(ctx context.Context) {
 	d := p.d
 	b := &d.brake.reading
 	if b.Brake.Empty() {
-		if d.news("brake", "") {
+		switch {
+		case !d.news("brake", ""):
+		case p.brakeTip == "": // nobody took it off with the commands
+			d.log.WarnContext(ctx, "the brake branch is gone; nothing is held back by it any more", keyBranch, schema.BrakeBranch)
+		default:
 			d.log.InfoContext(ctx, "the brake is off")
 		}
 		return

@@ -1,6 +1,8 @@
 package sweep
 
 import (
+	"bytes"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -133,6 +135,27 @@ func TestBrakeMisnamed(t *testing.T) {
 			w.until(d, "everybody on v1.0.0", func() bool { return w.on("v1.0.0") == 2 })
 			w.brakeIs("", "")
 		})
+	}
+}
+
+// A branch that is gone holds nothing back, and somebody should hear of it.
+func TestBrakeBranchGone(t *testing.T) {
+	w := newWorld(t, 2)
+	w.brake("all: later\n")
+	var logs bytes.Buffer
+	d := w.daemon(func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&logs, nil)) })
+	w.rounds(d, 2)
+	w.brake("{}")
+	w.rounds(d, 1)
+	if text := logs.String(); !strings.Contains(text, `level=INFO msg="the brake is off"`) || strings.Contains(text, "branch is gone") {
+		t.Errorf("after brake off:\n%s", text)
+	}
+	w.brake("all: later\n")
+	w.rounds(d, 1)
+	w.repo.set(branchRef(schema.BrakeBranch), "")
+	w.rounds(d, 3)
+	if n := strings.Count(logs.String(), `level=WARN msg="the brake branch is gone; nothing is held back by it any more"`); n != 1 {
+		t.Errorf("told %d times:\n%s", n, logs.String())
 	}
 }
 
