@@ -118,8 +118,12 @@ func (s *sides) head(ctx context.Context, revision string) (*side, error) {
 			return nil, fmt.Errorf("%s does not look like a fleet repository: %s", name, nothingThere(s.local))
 		}
 	}
-	if !head.fleet.Valid() {
+	switch {
+	case head.fleet.Valid():
+	case revision == "":
 		return nil, s.app.invalid(name, head.fleet)
+	default:
+		return nil, withHint(s.app.notValid(name, head.fleet), "check out %s, correct what stands above, and gitopsd validate checks it again", revision)
 	}
 	return head, nil
 }

@@ -89,12 +89,16 @@ func (a *app) writeProblems(dir string, fleet *schema.Fleet, problems []schema.P
 // invalid prints the errors of a fleet to standard error, for commands that
 // need a valid one, and ends with 3.
 func (a *app) invalid(dir string, fleet *schema.Fleet) error {
+	return withHint(a.notValid(dir, fleet), "correct what stands above; gitopsd validate %s checks it again", dir)
+}
+
+// notValid is invalid without a word on what to do next.
+func (a *app) notValid(name string, fleet *schema.Fleet) error {
 	for _, p := range fleet.Problems {
 		if p.Severity == schema.SeverityError {
 			a.sayln("%s", problemText(p))
 		}
 	}
 	wrong, _ := tally(fleet.Problems)
-	return withHint(&exitError{code: exitContent, err: fmt.Errorf("%s is not valid: %s", dir, plural(wrong, "error"))},
-		"correct what stands above; gitopsd validate %s checks it again", dir)
+	return &exitError{code: exitContent, err: fmt.Errorf("%s is not valid: %s", name, plural(wrong, "error"))}
 }
