@@ -28,9 +28,9 @@ const (
 	// mistyped lengths of time do not keep it busy for ever: ten years of
 	// minutes.
 	maxSweeps = 10 * 366 * 24 * 60
-	// maxOutages bounds how often all devices together may go away, alike: ten
-	// thousand that are away for an hour, half of the time, come to two thirds.
-	maxOutages = 15_000_000
+	// maxOutages bounds how often all devices together may go away, alike: five
+	// times as often as twenty thousand do with 5% away and the defaults.
+	maxOutages = 5_000_000
 	// maxOutagesEach bounds that of one device: every five minutes for a year.
 	maxOutagesEach = 366 * 24 * 12
 	// maxOffline is the largest share of time away that still leaves devices

@@ -179,7 +179,7 @@ func TestOutagesOfMany(t *testing.T) {
 	if err := as.CheckFor(1000); err == nil || !strings.Contains(err.Error(), "of 1000 devices are too many") {
 		t.Errorf("many devices: %v", err)
 	}
-	if err := (Assumptions{Offline: 0.05}).CheckFor(100_000); err != nil {
+	if err := (Assumptions{Offline: 0.05}).CheckFor(20_000); err != nil {
 		t.Errorf("the usual outages: %v", err)
 	}
 }
