@@ -82,6 +82,9 @@ func (c *check) policy(p *planner.Policy) {
 		c.limits(p, spec, n)
 		c.budgets(p.Budgets, crew)
 	}
+	if spec.Windows != nil && len(spec.Windows) == 0 {
+		c.warn("/spec/windows", ruleLimit, "windows is an empty list, and without a window the policy is always open", "leave it out if that is meant; paused stops a policy")
+	}
 	c.windows(p)
 	c.freezes(p.Freezes)
 }

@@ -156,6 +156,13 @@ func TestLimits(t *testing.T) {
 		{6, "budgets: [{groupBy: [site], maxUnavailable: 2}]", "", ""},
 		{2, "budgets: [{groupBy: [site], maxUnavailable: 1}]", "", ""},
 		{6, "budgets: [{groupBy: [site], maxUnavailable: 0}]", "", "maxUnavailable 0 lets no device of any group start"},
+		{10, "minInterval: 960h", "", ""},
+		{10, "minInterval: 1000h", "", "minInterval 1000h lets the last of 10 devices begin after 375 days: no rollout is done within a year"},
+		{5, "pilot: {count: 5}", "", "pilot.count 5 makes pilots of all 5 devices: nobody is left to go after them"},
+		{5, "pilot: {count: 6}", "", "pilot.count 6 makes pilots of all 5 devices: nobody is left to go after them"},
+		{5, "pilot: {count: 4}", "", ""},
+		{1, "pilot: {count: 1}", "", ""},
+		{5, "windows: []", "", "windows is an empty list, and without a window the policy is always open"},
 		{6, "settle: 1m", "budgets: [{groupBy: [site], maxUnavailable: 4}]", "maxUnavailable 4 holds nobody back: the largest group, site=berlin, has 3 devices"},
 	} {
 		fleet := fleetOf(t, small, deviceFiles(c.devices, "berlin", "oslo"), policyFile(c.policy))

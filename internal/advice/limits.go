@@ -3,6 +3,7 @@ package advice
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/gitopsd/gitopsd/planner"
 	"github.com/gitopsd/gitopsd/schema"
@@ -26,6 +27,13 @@ func (c *check) limits(p *planner.Policy, spec *schema.PolicySpec, n int) {
 		c.warn("/spec/maxInFlight", ruleLimit, fmt.Sprintf("maxInFlight %s is never reached: minAvailable %s of %s leaves %d that may move at a time", m, spec.MinAvailable, devices(n), n-l.Keep), "")
 	} else if slots, limited := c.input.Fleet.SlotsFor(len(c.input.Devices)); m != nil && limited && l.Slots > slots && slots < n {
 		c.warn("/spec/maxInFlight", ruleLimit, fmt.Sprintf("maxInFlight %s is never reached: fleet.yaml lets %s of all policies move at a time", m, devices(slots)), "")
+	}
+	const year = 365 * 24 * time.Hour
+	if m := spec.MinInterval; m != nil && n > 1 && time.Duration(*m) > year/time.Duration(n-1) {
+		c.warn("/spec/minInterval", ruleLimit, fmt.Sprintf("minInterval %s lets the last of %s begin after %.0f days: no rollout is done within a year", m, devices(n), time.Duration(*m).Hours()/24*float64(n-1)), "")
+	}
+	if s := spec.Pilot; s != nil && n > 1 && s.Count >= n {
+		c.warn("/spec/pilot/count", ruleLimit, fmt.Sprintf("pilot.count %d makes pilots of all %s: nobody is left to go after them", s.Count, devices(n)), "a small count, such as 1, shows a bad release before everybody has it")
 	}
 	c.roundsToNone("failureLimit", spec.FailureLimit, n, l.Failures, "failure")
 	c.roundsToNone("refusalLimit", spec.RefusalLimit, n, l.Refusals, "refusal")
