@@ -208,7 +208,7 @@ func (r *Repo) step(ctx context.Context, id oid, steps string) (oid, string, err
 			return zero, "", err
 		}
 		if which > len(c.parents) {
-			return zero, "", fail(kindNotFound, "the commit %s has %d parents", id, len(c.parents))
+			return zero, "", fail(kindNotFound, "the commit %s has no parent number %d, but %d in all", id, which, len(c.parents))
 		}
 		id = c.parents[which-1]
 		if _, err := r.peel(ctx, id); err != nil {

@@ -147,7 +147,7 @@ func (h *historyReader) further(_ string, when time.Time) bool {
 	case h.older >= clockSlop:
 		return false
 	case h.bounds.commits > 0 && looks >= h.bounds.commits:
-		h.result.why = fmt.Sprintf("%d commits were looked at, back to %s", looks, when.UTC().Format("2006-01-02 15:04Z"))
+		h.result.why = fmt.Sprintf("%s looked at, back to %s", were(looks, "commit"), when.UTC().Format("2006-01-02 15:04Z"))
 		return false
 	}
 	return true

@@ -74,6 +74,7 @@ func TestHistoryBounds(t *testing.T) {
 		"all":     {versions, historyBounds{}, 6, 6, false, ""},
 		"two":     {versions, historyBounds{events: 2}, 2, 2, true, ""},
 		"commits": {many, historyBounds{commits: 10}, 0, 10, false, "10 commits were looked at, back to "},
+		"one":     {many, historyBounds{commits: 1}, 0, 1, false, "1 commit was looked at, back to "},
 		// A few commits more are looked at than are young enough: clocks differ.
 		"since": {many, historyBounds{since: at(40)}, 0, 6 + clockSlop, false, ""},
 		// The newest ones do not count for the number where they are too new.

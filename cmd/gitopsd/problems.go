@@ -43,6 +43,14 @@ func tally(problems []schema.Problem) (wrong, warnings int) {
 	return wrong, warnings
 }
 
+// were is plural with the verb.
+func were(n int, noun string) string {
+	if n == 1 {
+		return plural(n, noun) + " was"
+	}
+	return plural(n, noun) + " were"
+}
+
 // plural writes a number with its noun.
 func plural(n int, noun string) string {
 	if n == 1 {

@@ -41,8 +41,8 @@ func (p *pass) repair(ctx context.Context) error {
 	if p.tip == "" {
 		return p.statusLoss(ctx, stop{
 			reason: "StatusMissing",
-			message: fmt.Sprintf("the status branch %s is gone, but %d devices have assignments (such as %s)",
-				d.cfg.StatusBranch, len(values), slices.Min(slices.Collect(maps.Keys(values)))),
+			message: fmt.Sprintf("the status branch %s is gone, but there are assignments of %s (such as %s)",
+				d.cfg.StatusBranch, count(len(values), "device"), slices.Min(slices.Collect(maps.Keys(values)))),
 			remedy: "push the branch again, or " + p.rebuildRemedy(),
 		})
 	}

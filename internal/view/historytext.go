@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"strconv"
 	"time"
 
 	"github.com/gitopsd/gitopsd/schema"
@@ -90,7 +89,7 @@ func boundsText(h *DeviceHistory) string {
 		text += " until " + h.Until.UTC().Format(time.RFC3339)
 	}
 	if text != "" {
-		return text + " (" + strconv.Itoa(h.Commits) + " commits were looked at)"
+		return text + " (" + counted(h.Commits, "commit") + " looked at)"
 	}
 	return text
 }
