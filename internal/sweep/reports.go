@@ -55,10 +55,22 @@ func (p *pass) readReports(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("read %d reports: %w", len(changed), err)
 		}
+		var strangers []string
 		for _, ref := range slices.Sorted(maps.Keys(changed)) {
 			id := strings.TrimPrefix(ref, d.cfg.ReportRefs)
 			files, found := contents[ref]
-			p.takeReport(ctx, id, changed[ref], files, found)
+			problem := p.takeReport(id, changed[ref], files, found)
+			switch {
+			case problem == "":
+			case p.isDevice(id):
+				d.log.WarnContext(ctx, "a report is refused", keyDevice, id, keyReason, problem)
+			default:
+				strangers = append(strangers, quoteID(id))
+			}
+		}
+		if n := len(strangers); n > 0 {
+			const named = 10 // whoever may push can make as many as they like
+			d.log.WarnContext(ctx, "reports of no device of the fleet are refused", "count", n, "such_as", strings.Join(strangers[:min(n, named)], " "))
 		}
 	}
 	if gone || !d.firstRead {
@@ -94,9 +106,16 @@ func (p *pass) forgetReports(refs map[string]string) {
 	}
 }
 
+// isDevice says whether the fleet has a device, as far as is known before the
+// head is looked at.
+func (p *pass) isDevice(id string) bool {
+	valid := p.d.valid
+	return p.status.Devices[id] != nil || valid != nil && valid.fleet.Member(id) != nil
+}
+
 // takeReport notes one moved report. A bad one never replaces a good one; it
-// becomes a problem in the device's status.
-func (p *pass) takeReport(ctx context.Context, id, tip string, files map[string][]byte, found bool) {
+// becomes a problem in the device's status, and is given where it is news.
+func (p *pass) takeReport(id, tip string, files map[string][]byte, found bool) string {
 	d := p.d
 	v := d.reports[id]
 	if v == nil {
@@ -112,9 +131,10 @@ func (p *pass) takeReport(ctx context.Context, id, tip string, files map[string]
 	if problem == "" {
 		v.report = report
 	}
-	if d.news("report "+id, problem) && problem != "" {
-		d.log.WarnContext(ctx, "a report is refused", keyDevice, id, keyReason, problem)
+	if !d.news("report "+id, problem) {
+		return ""
 	}
+	return problem
 }
 
 func readReport(id string, files map[string][]byte, found bool) (*schema.Report, string) {
