@@ -248,7 +248,7 @@ func describe(p *Problem, keyword string, node map[string]any, value any, at *ya
 		}
 	case "minimum", "maximum":
 		p.Rule = ruleRange
-		p.Message = fmt.Sprintf("%s is out of range; the %s is %v", shown(value), keyword, node[keyword])
+		p.Message = fmt.Sprintf("%s is out of range; the %s is %s", shown(value), keyword, plain(node[keyword]))
 		if keyword == "minimum" {
 			p.Hint = noneHint(name)
 		}
@@ -261,11 +261,11 @@ func describe(p *Problem, keyword string, node map[string]any, value any, at *ya
 		}
 	case "minLength", "minItems", "minProperties":
 		p.Rule = ruleSize
-		p.Message = fmt.Sprintf("%s is too short; at least %v is wanted", shown(value), node[keyword])
+		p.Message = fmt.Sprintf("%s is too short; at least %s is wanted", shown(value), plain(node[keyword]))
 		p.Hint = noneHint(name)
 	case "maxLength", "maxItems", "maxProperties":
 		p.Rule = ruleSize
-		p.Message = fmt.Sprintf("%s is too long; at most %v is allowed", shown(value), node[keyword])
+		p.Message = fmt.Sprintf("%s is too long; at most %s is allowed", shown(value), plain(node[keyword]))
 	default:
 		p.Rule = ruleValue
 		p.Message = fmt.Sprintf("%s is not allowed here", shown(value))
@@ -279,8 +279,17 @@ func shown(v any) string {
 	case map[string]any, []any, nil:
 		return typeName(v)
 	default:
-		return clip(fmt.Sprint(v))
+		return clip(plain(v))
 	}
+}
+
+// plain is a value as people write it: 1000000, and not 1e+06.
+func plain(v any) string {
+	const most = 1e15 // above it, nobody counts digits
+	if f, ok := v.(float64); ok && f > -most && f < most {
+		return strconv.FormatFloat(f, 'f', -1, 64)
+	}
+	return fmt.Sprint(v)
 }
 
 func allowedValues(node map[string]any) []string {
