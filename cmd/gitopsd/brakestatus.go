@@ -21,8 +21,8 @@ func brakeStatusCommand(a *app) *cobra.Command {
 		Short: "Show what the brake stops, since when and by whom",
 		Long: `Show what the branch gitopsd/brake stops, since when, by whom and why. A
 brake.yaml that cannot be read stops everything, and is told with what is wrong
-with it; and so does one that is called otherwise, as brake.yml or sub/brake.yaml,
-or another YAML file in its place, until it is renamed.`,
+with it; and so does one that is called otherwise, as brake.yml or
+sub/brake.yaml, or another YAML file in its place, until it is renamed.`,
 		Args: args(0, 0, ""),
 		Example: `  gitopsd brake status --repo /srv/git/fleet.git
   gitopsd brake status --repo https://git.example/fleet.git -o json | jq .on`,
