@@ -12,7 +12,6 @@ import (
 type pending struct {
 	mu    sync.Mutex
 	objs  map[oid]*pendingObject
-	size  int64
 	round int // rises with every publication
 }
 
@@ -22,14 +21,10 @@ type pendingObject struct {
 	round int
 }
 
-const (
-	// pendingSize is from how many bytes on forgotten objects are dropped:
-	// those of commits that lost their race.
-	pendingSize = 64 << 20
-	// pendingRounds is how many publications an object outlives; a caller
-	// builds a commit and publishes it in the same pass.
-	pendingRounds = 16
-)
+// pendingRounds is how many publications an object outlives that none of them
+// needed, as those of commits that lost their race; a caller builds a commit
+// and publishes it in the same pass.
+const pendingRounds = 16
 
 func (p *pending) put(typ objectType, id oid, data []byte) {
 	p.mu.Lock()
@@ -42,7 +37,6 @@ func (p *pending) put(typ objectType, id oid, data []byte) {
 		return
 	}
 	p.objs[id] = &pendingObject{typ: typ, data: data, round: p.round}
-	p.size += int64(len(data))
 }
 
 func (p *pending) get(id oid) (objectType, []byte, bool) {
@@ -60,14 +54,7 @@ func (p *pending) done(objs []outObject) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, o := range objs {
-		p.drop(o.id)
-	}
-}
-
-func (p *pending) drop(id oid) {
-	if o, ok := p.objs[id]; ok {
-		p.size -= int64(len(o.data))
-		delete(p.objs, id)
+		delete(p.objs, o.id)
 	}
 }
 
@@ -76,12 +63,9 @@ func (p *pending) nextRound() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.round++
-	if p.size < pendingSize {
-		return
-	}
 	for id, o := range p.objs {
 		if p.round-o.round > pendingRounds {
-			p.drop(id)
+			delete(p.objs, id)
 		}
 	}
 }
