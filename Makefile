@@ -75,7 +75,7 @@ demo: build ## watch a fleet roll out, stop a bad release, and finish with the f
 
 .PHONY: test-system
 test-system: ## run the tests that need root or minutes
-	$(GO) test -tags system -run '^TestSystem' $(TESTFLAGS) ./...
+	$(GO) test -tags system -run '^TestSystem' -timeout 20m $(TESTFLAGS) ./...
 
 .PHONY: soak
 soak: ## run 50 agents and two daemons through trouble for SOAK_MINUTES (20), show what grew
