@@ -81,9 +81,9 @@ func (d *daemon) pass(ctx context.Context) error {
 	}
 	d.lastPass = w.now
 	began := w.points
-	_, err := d.running.Once(ctx)
+	done, err := d.running.Once(ctx)
 	d.lastPass = w.now // it may have begun anew meanwhile
-	if err == nil {
+	if err == nil && len(done.Stops) == 0 {
 		d.reads(began)
 	}
 	return err

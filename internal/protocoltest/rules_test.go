@@ -178,11 +178,16 @@ var (
 		}},
 		{"A delivery is pushed by the value that was read and whose generation was compared; when that is refused, both are read again.", []rule{
 			{name: "a new delivery goes by the value that is known", file: "internal/sweep/publish.go",
-				old: `			moves[ref] = [2]string{known, commit}`,
-				new: `			if refs, err := p.d.cfg.Remote.Refs(ctx, ref); err == nil && refs[ref] != commit {
-				known = refs[ref]
-			}
-			moves[ref] = [2]string{known, commit}`},
+				old: `	refused, err := p.d.cfg.Remote.Publish(ctx, lead, deliveries)`,
+				new: `	refused, err := p.d.cfg.Remote.Publish(ctx, lead, nil)
+	for ref, move := range deliveries {
+		if refs, err := p.d.cfg.Remote.Refs(ctx, ref); err == nil {
+			deliveries[ref] = [2]string{refs[ref], move[1]}
+		}
+	}
+	if err == nil {
+		refused, err = p.d.cfg.Remote.Publish(ctx, nil, deliveries)
+	}`},
 			{name: "a delivery is repaired by the value that was compared", file: "internal/sweep/repair.go",
 				old: `			moves[ref] = [2]string{values[id], want}`,
 				new: `			if refs, err := d.cfg.Remote.Refs(ctx, ref); err == nil {
@@ -303,7 +308,8 @@ var (
 		{"Numbers never fall for a device that left, and it is told when it is back.", []rule{
 			{name: "what is left of a removed device keeps its numbers", file: "internal/sweep/publish.go",
 				old: `	b.retired[dr.id] = rec
-	return b.put(ctx, rec.Path, rec.Status)`, new: `	return nil`},
+	return b.put(ctx, rec.Path, rec.Status)`, new: `	_ = rec
+	return nil`},
 			{name: "a delivery goes only once its device knows that it left", file: "internal/sweep/publish.go",
 				old: `known != "" && p.sawItsLast(dr.id) {`, new: `known != "" {`},
 			{name: "a device that is back is told so", file: "internal/sweep/draft.go",

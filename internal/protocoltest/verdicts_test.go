@@ -60,7 +60,7 @@ func (g *ghost) judge(old, now *recorded, by *daemon) {
 				g.violate("attempt %d of %s goes from %q to %q", a.Attempt, id, was.Outcome, a.Outcome)
 			}
 			g.ended(id, a)
-			if slices.Contains(byReport, a.Outcome) {
+			if slices.Contains(byReport, a.Outcome) || was.Outcome == schema.OutcomeLost {
 				g.byNewReport(old, now, a, string(a.Outcome))
 			}
 			if a.Outcome == schema.OutcomeLost {
