@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/gitopsd/gitopsd/internal/edit"
+	"github.com/gitopsd/gitopsd/internal/sweep"
 	"github.com/gitopsd/gitopsd/repo"
 	"github.com/gitopsd/gitopsd/schema"
 )
@@ -87,51 +88,11 @@ func (b *brake) read(ctx context.Context, history bool) (brakeState, error) {
 
 // tree reads the brake of one commit that was fetched.
 func (b *brake) tree(ctx context.Context, commit string) (brakeState, error) {
-	state := brakeState{commit: commit}
-	blob, misnamed := "", ""
-	err := b.repo.Walk(ctx, commit, func(path, hash string, mode uint32) error {
-		switch {
-		case path == brakeFile:
-			if blob = hash; mode != regularMode && mode != executableMode {
-				state.inTheWay = append(state.inTheWay, path)
-			}
-		case strings.HasPrefix(path, brakeFile+"/"):
-			state.inTheWay = append(state.inTheWay, path)
-		case schema.BrakeLikeness(path) > schema.BrakeLikeness(misnamed):
-			misnamed = path
-		}
-		return nil
-	})
-	switch {
-	case err != nil:
-		return brakeState{}, fmt.Errorf("cannot read the brake: %w", err)
-	case len(state.inTheWay) > 0:
-		state.reading = schema.StoppedBrake(brakeFile, "it is no regular file")
-	case blob != "":
-		return b.at(ctx, commit, blob)
-	case misnamed != "":
-		state.reading = schema.MisnamedBrake(brakeFile, misnamed)
-	}
-	return state, nil
-}
-
-// Modes of files, as git writes them.
-const (
-	regularMode    = 0o100644
-	executableMode = 0o100755
-)
-
-// at reads the brake of one commit, whose file is known.
-func (b *brake) at(ctx context.Context, commit, blob string) (brakeState, error) {
-	text, err := b.repo.Blob(ctx, blob, documentLimit)
-	var e *repo.Error
-	if errors.As(err, &e) && (e.Kind() == "refused" || e.Kind() == "corrupt") {
-		return brakeState{commit: commit, reading: schema.StoppedBrake(brakeFile, e.Err.Error())}, nil
-	}
+	at, err := sweep.ReadBrake(ctx, b.repo, commit)
 	if err != nil {
 		return brakeState{}, fmt.Errorf("cannot read the brake: %w", err)
 	}
-	return brakeState{commit: commit, text: text, reading: schema.ReadBrake(brakeFile, text)}, nil
+	return brakeState{commit: commit, text: at.Text, reading: at.Reading, inTheWay: at.InTheWay}, nil
 }
 
 // brakeTries is how often somebody else may be faster. Each try reads what the

@@ -151,25 +151,19 @@ func (b *brake) since(ctx context.Context, state brakeState, entries []brakeEntr
 
 // before is the brake one commit earlier.
 func (b *brake) before(ctx context.Context, at brakeState, older, newer string) (brakeState, error) {
-	blob, touched := "", false
-	err := b.repo.Diff(ctx, older, newer, func(p, oldBlob, _ string, _ uint32) error {
-		if p == brakeFile {
-			blob, touched = oldBlob, true
-		}
+	touched := false
+	err := b.repo.Diff(ctx, older, newer, func(p, _, _ string, _ uint32) error {
+		touched = touched || p == brakeFile
 		return nil
 	})
 	switch {
 	case err != nil:
 		return at, err
-	case at.reading.Misnamed != "":
+	case touched || at.reading.Misnamed != "":
 		return b.tree(ctx, older)
-	case !touched:
-		at.commit = older
-		return at, nil
-	case blob == "":
-		return b.tree(ctx, older) // there may be one under another name
 	}
-	return b.at(ctx, older, blob)
+	at.commit = older
+	return at, nil
 }
 
 func (a *app) writeBrake(doc brakeStatus, format *output) error {

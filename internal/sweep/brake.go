@@ -45,61 +45,74 @@ func (p *pass) readBrake(ctx context.Context) error {
 	case d.brake.commit:
 		return nil
 	}
-	reading, err := p.brakeReading(ctx)
+	err := d.cfg.Remote.Fetch(ctx, branchRef(schema.BrakeBranch), p.brakeTip, false)
+	var state BrakeState
+	if err == nil {
+		state, err = ReadBrake(ctx, d.cfg.Remote, p.brakeTip)
+	}
 	switch {
-	case err == nil:
-		d.brake = brake{commit: p.brakeTip, reading: reading}
-	case isBroken(err):
-		d.brake = brake{reading: schema.StoppedBrake(brakeFile, cause(err))} // looked at again: a replica may lag
+	case err == nil && (state.Text != nil || state.Reading.Unreadable == ""):
+		d.brake = brake{commit: p.brakeTip, reading: state.Reading}
+	case err == nil: // looked at again, as below: it may be there again
+		d.brake = brake{reading: state.Reading}
+	case isBroken(err): // a replica may lag
+		d.brake = brake{reading: schema.StoppedBrake(brakeFile, cause(err))}
 	default:
 		return fmt.Errorf("read the brake branch %s: %w", schema.BrakeBranch, err)
 	}
 	return nil
 }
 
-// brakeReading is what the branch says at its tip. One that has neither the
-// file nor another that looks like it is a brake that is off.
-func (p *pass) brakeReading(ctx context.Context) (schema.BrakeReading, error) {
-	remote, nothing := p.d.cfg.Remote, schema.BrakeReading{}
-	if err := remote.Fetch(ctx, branchRef(schema.BrakeBranch), p.brakeTip, false); err != nil {
-		return nothing, err
-	}
-	blob, mode, misnamed := "", uint32(0), ""
-	if err := remote.Walk(ctx, p.brakeTip, func(path, b string, m uint32) error {
+// BrakeState is what one commit of the brake branch says.
+type BrakeState struct {
+	Text     []byte // of the document; nil = there is none, or none that can be read
+	Reading  schema.BrakeReading
+	InTheWay []string // paths at which something else stands in its place
+}
+
+// ReadBrake reads the brake at a fetched commit. What stands there and cannot
+// be understood is a reading that stops everything; the error is for objects
+// that cannot be had. A commit that has neither the file nor another that looks
+// like it is a brake that is off.
+func ReadBrake(ctx context.Context, r Remote, commit string) (BrakeState, error) {
+	var s BrakeState
+	blob, misnamed := "", ""
+	if err := r.Walk(ctx, commit, func(path, b string, mode uint32) error {
 		switch {
-		case path == brakeFile:
-			blob, mode = b, m
-		case strings.HasPrefix(path, brakeFile+"/"):
-			blob, mode = b, 0 // a folder
+		case path == brakeFile && (mode == modeRegular || mode == modeExecutable):
+			blob = b
+		case path == brakeFile || strings.HasPrefix(path, brakeFile+"/"):
+			s.InTheWay = append(s.InTheWay, path)
 		case schema.BrakeLikeness(path) > schema.BrakeLikeness(misnamed):
 			misnamed = path
 		}
 		return nil
 	}); err != nil {
-		return nothing, err
+		return s, err
 	}
 	switch {
-	case blob == "" && misnamed != "":
-		return schema.MisnamedBrake(brakeFile, misnamed), nil
-	case blob == "":
-		return nothing, nil
-	case mode != modeRegular && mode != modeExecutable:
-		return nothing, &brokenBrake{"it is no regular file"}
+	case len(s.InTheWay) > 0:
+		s.Reading = schema.StoppedBrake(brakeFile, "it is no regular file")
+	case blob != "":
+		return s, s.readDocument(ctx, r, blob)
+	case misnamed != "":
+		s.Reading = schema.MisnamedBrake(brakeFile, misnamed)
 	}
-	data, err := remote.Blob(ctx, blob, maxBrake)
-	if err != nil {
-		return nothing, err
-	}
-	return schema.ReadBrake(brakeFile, data), nil
+	return s, nil
 }
 
-// brokenBrake says that something else stands in the place of the document.
-type brokenBrake struct{ why string }
-
-func (e *brokenBrake) Error() string { return e.why }
-
-// Kind makes it one of the errors that another look does not mend.
-func (*brokenBrake) Kind() string { return kindCorrupt }
+func (s *BrakeState) readDocument(ctx context.Context, r Remote, blob string) error {
+	text, err := r.Blob(ctx, blob, maxBrake)
+	switch kind := kindOf(err); {
+	case err == nil:
+		s.Text, s.Reading = text, schema.ReadBrake(brakeFile, text)
+		return nil
+	case kind == kindRefused || kind == kindCorrupt: // too large, or damaged
+		s.Reading = schema.StoppedBrake(brakeFile, cause(err))
+		return nil
+	}
+	return err
+}
 
 // Braked is what a brake holds back.
 func Braked(on *schema.Brake) Restrictions {

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"time"
@@ -13,13 +13,14 @@ import (
 )
 
 const (
-	seenFile = "seen.json" // one entry a device
-	logFile  = "seen.log"  // what changed since, a line for each pass that heard something
+	// seenFile begins with a line that has one entry a device; what changed
+	// since is a line for each pass that heard something.
+	seenFile = "seen.json"
 
-	// minLogged is how many entries the log may have before all of them are
-	// written anew, or as many as there are devices: so one costs a few writes
-	// on the average, whatever the size of the fleet.
-	minLogged = 1000
+	// minAdded is how many entries may be added before all of them are written
+	// anew, or as many as there are devices: so one costs a few writes on the
+	// average, whatever the size of the fleet.
+	minAdded = 1000
 
 	// keptInstalls is how many earlier installations of a device are known
 	// again when they come back; a device that is set up anew more often has
@@ -50,34 +51,36 @@ type seenBoot struct {
 
 // seenLog is what was seen of all devices, and how it gets to the disk.
 type seenLog struct {
-	seen   map[string]*seenState
-	noted  map[string]bool // what is to be written
-	logged int             // entries in the log
-	stale  bool            // what is on the disk is not to be added to
+	seen  map[string]*seenState
+	noted map[string]bool // what is to be written
+	added int             // entries behind the first line
+	whole bool            // the file can be added to: its last line ends
 }
 
 // note says that the entry of a device changed, or went.
 func (s *seenLog) note(id string) { s.noted[id] = true }
 
-// replay reads the log. What was cut off while it was written is left out.
-func (s *seenLog) replay(dir string) error {
-	if s.seen == nil {
-		s.seen = map[string]*seenState{}
+// load reads the file. What was cut off while it was written is left out; a
+// file that does not even begin is for the caller to set aside.
+func (s *seenLog) load(data []byte) error {
+	if len(data) == 0 {
+		return errors.New("it is empty")
 	}
-	data, err := os.ReadFile(filepath.Join(dir, logFile))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
+	s.whole = bytes.HasSuffix(data, []byte("\n"))
+	n := 0
 	for line := range bytes.Lines(data) {
 		var entries map[string]*seenState
 		if err := json.Unmarshal(line, &entries); err != nil {
-			s.stale = true
+			if n == 0 {
+				return err
+			}
+			s.whole = false
 			break
 		}
-		for id, v := range entries {
-			s.seen[id] = v
+		maps.Copy(s.seen, entries)
+		if n++; n > 1 {
+			s.added += len(entries)
 		}
-		s.logged += len(entries)
 	}
 	for id := range s.seen {
 		s.entry(id)
@@ -97,12 +100,12 @@ func (s *seenLog) entry(id string) *seenState {
 	return v
 }
 
-// save adds what was noted to the log, or writes all anew once that is long.
+// save adds what was noted, or writes all anew once that has become much.
 func (s *seenLog) save(dir string) error {
 	if len(s.noted) == 0 {
 		return nil
 	}
-	if s.stale || s.logged+len(s.noted) >= max(minLogged, len(s.seen)) {
+	if !s.whole || s.added+len(s.noted) >= max(minAdded, len(s.seen)) {
 		return s.saveAll(dir)
 	}
 	entries := make(map[string]*seenState, len(s.noted))
@@ -113,22 +116,20 @@ func (s *seenLog) save(dir string) error {
 	if err != nil {
 		return err
 	}
-	s.stale = true // until the whole line is there
-	f, err := os.OpenFile(filepath.Join(dir, logFile), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	s.whole = false // until the whole line is there
+	f, err := os.OpenFile(filepath.Join(dir, seenFile), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
-		return err
+		return err // the next time all is written
 	}
 	_, err = f.Write(append(line, '\n'))
 	if err := errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	s.stale, s.logged = false, s.logged+len(entries)
+	s.whole, s.added = true, s.added+len(entries)
 	clear(s.noted)
 	return nil
 }
 
-// saveAll writes every entry. A log that is still there afterwards does not
-// harm: its last word about a device is what was written.
 func (s *seenLog) saveAll(dir string) error {
 	for id := range s.seen {
 		s.entry(id)
@@ -137,14 +138,10 @@ func (s *seenLog) saveAll(dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := renameio.WriteFile(filepath.Join(dir, seenFile), data, 0o600); err != nil {
+	if err := renameio.WriteFile(filepath.Join(dir, seenFile), append(data, '\n'), 0o600); err != nil {
 		return err
 	}
-	s.stale = true // until the log is gone
-	if err := os.Remove(filepath.Join(dir, logFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	s.stale, s.logged = false, 0
+	s.whole, s.added = true, 0
 	clear(s.noted)
 	return nil
 }

@@ -30,13 +30,16 @@ func TestSeenIsWrittenAsItChanges(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	log := func() []byte {
-		data, err := os.ReadFile(filepath.Join(dir, logFile))
-		if err != nil && !os.IsNotExist(err) {
+	file := filepath.Join(dir, seenFile)
+	read := func() []byte {
+		t.Helper()
+		data, err := os.ReadFile(file)
+		if err != nil {
 			t.Fatal(err)
 		}
 		return data
 	}
+	lines := func() int { return bytes.Count(read(), []byte("\n")) }
 	same := func(a *state) {
 		t.Helper()
 		if b := open(); !reflect.DeepEqual(a.seen, b.seen) {
@@ -46,32 +49,33 @@ func TestSeenIsWrittenAsItChanges(t *testing.T) {
 
 	s := open()
 	var all []string
-	for i := range minLogged + 1 {
+	for i := range minAdded + 1 {
 		id := benchID(i)
 		s.seen[id] = &seenState{Install: "a", Sequence: 1, At: epoch}
 		all = append(all, id)
 	}
 	save(s, all...)
 	same(s)
-	if len(log()) > 0 {
-		t.Fatal("what is all anew is written whole")
+	if n := lines(); n != 1 {
+		t.Fatalf("what is all anew is %d lines", n)
 	}
+	size := len(read())
 	s.seen["gw-00001"] = &seenState{Install: "a", Sequence: 2, At: epoch.Add(time.Minute)}
 	delete(s.seen, "gw-00002")
 	s.seen["gw-00003"].At = time.Date(-5, 1, 1, 0, 0, 0, 0, time.UTC) // cannot be written
 	save(s, "gw-00001", "gw-00002", "gw-00003")
 	same(s)
-	if n := len(log()); n == 0 || n > 500 {
+	if n := len(read()) - size; n == 0 || n > 500 {
 		t.Fatalf("three entries are %d bytes", n)
 	}
 	save(s)
-	if n := bytes.Count(log(), []byte("\n")); n != 1 {
+	if n := lines(); n != 2 {
 		t.Fatalf("where nothing was heard there are %d lines", n)
 	}
 
 	// A line that was cut off is as if it had not been written.
 	before := open()
-	if err := os.WriteFile(filepath.Join(dir, logFile), append(log(), `{"gw-00001":{"insta`...), 0o600); err != nil {
+	if err := os.WriteFile(file, append(read(), `{"gw-00001":{"insta`...), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	same(before)
@@ -80,13 +84,35 @@ func TestSeenIsWrittenAsItChanges(t *testing.T) {
 	save(cut, "gw-00004")
 	same(cut)
 
-	for i := range minLogged {
+	for i := range 2 * minAdded {
 		id := fmt.Sprintf("gw-%05d", i%5)
 		cut.seen[id] = &seenState{Install: "c", Sequence: int64(i), At: epoch}
 		save(cut, id)
 	}
 	same(cut)
-	if n := bytes.Count(log(), []byte("\n")); n == 0 || n > minLogged {
-		t.Fatalf("the log has %d lines", n)
+	if n := lines(); n > len(cut.seen) {
+		t.Fatalf("the file has %d lines", n)
+	}
+
+	// So it is with a file that ends without a line's end, as an older
+	// program wrote it, and with one that is gone.
+	for what, spoil := range map[string]func() error{
+		"a cut end": func() error { return os.Truncate(file, int64(len(read())-1)) },
+		"no file":   func() error { return os.Remove(file) },
+	} {
+		before := open()
+		if err := spoil(); err != nil {
+			t.Fatal(err)
+		}
+		if what == "a cut end" {
+			before = open()
+		}
+		before.note("gw-00001")
+		if err := before.save(); err != nil {
+			if err := before.save(); err != nil {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		same(before)
 	}
 }

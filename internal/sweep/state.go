@@ -57,18 +57,22 @@ func openState(dir string, now time.Time, log *slog.Logger) (*state, error) {
 		return nil, err
 	}
 	var err error
-	if s.written, err = s.load(watchFile, &s.watch, now, log); err != nil {
+	s.written, err = s.load(watchFile, now, log, func(data []byte) error { return json.Unmarshal(data, &s.watch) })
+	if err != nil {
 		return nil, err
 	}
-	if _, err := s.load(seenFile, &s.seen, now, log); err != nil {
+	if s.written == nil {
+		s.watch = watchState{}
+	}
+	if _, err = s.load(seenFile, now, log, s.seenLog.load); err != nil {
 		return nil, err
 	}
-	return s, s.replay(dir)
+	return s, nil
 }
 
 // load reads one file; what is there but cannot be understood is set aside,
 // because a daemon that does not start guards nothing.
-func (s *state) load(name string, v any, now time.Time, log *slog.Logger) ([]byte, error) {
+func (s *state) load(name string, now time.Time, log *slog.Logger, understand func([]byte) error) ([]byte, error) {
 	file := filepath.Join(s.dir, name)
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -77,17 +81,11 @@ func (s *state) load(name string, v any, now time.Time, log *slog.Logger) ([]byt
 	if err != nil {
 		return nil, err
 	}
-	if err := json.Unmarshal(data, v); err != nil {
+	if err := understand(data); err != nil {
 		aside := file + "." + now.UTC().Format("20060102T150405Z")
 		log.Warn("a state file cannot be read; it is set aside, and silence is counted anew", keyFile, aside, keyError, err.Error())
 		if err := os.Rename(file, aside); err != nil {
 			return nil, fmt.Errorf("set the unreadable %s aside: %w", name, err)
-		}
-		switch v := v.(type) {
-		case *watchState:
-			*v = watchState{}
-		case *map[string]*seenState:
-			*v = map[string]*seenState{}
 		}
 		return nil, nil
 	}
