@@ -145,29 +145,13 @@ var failing = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
 // build makes the tests of a package with the rule broken.
 func (r rule) build(t *testing.T, pkg string) string {
 	t.Helper()
-	module, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir, replaced := t.TempDir(), map[string]string{}
-	for _, piece := range append([]rule{r}, r.also...) {
-		source := filepath.Join(module, piece.file)
-		at := source
-		if replaced[source] != "" {
-			at = replaced[source]
-		}
-		data, err := os.ReadFile(at)
-		if err != nil {
+	for source, text := range r.broken(t) {
+		at := filepath.Join(dir, fmt.Sprintf("broken-%d.go", len(replaced)))
+		if err := os.WriteFile(at, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if n := strings.Count(string(data), piece.old); n != 1 {
-			t.Fatalf("%s has the text that keeps the rule %d times, want once: it moved; mend this table\n%s", piece.file, n, piece.old)
-		}
-		broken := filepath.Join(dir, fmt.Sprintf("broken-%d.go", len(replaced)))
-		if err := os.WriteFile(broken, []byte(strings.Replace(string(data), piece.old, piece.new, 1)), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		replaced[source] = broken
+		replaced[source] = at
 	}
 	overlay, err := json.Marshal(map[string]map[string]string{"Replace": replaced})
 	if err != nil {

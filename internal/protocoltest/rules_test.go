@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -218,7 +219,7 @@ var (
 			{name: "a gap breaks the series of passes", file: "internal/sweep/state.go",
 				old: `w.Since.IsZero() || now.Sub(w.Last) > gap || now.Before(`, new: `w.Since.IsZero() || now.Before(`},
 			{name: "the series is kept in the state folder", file: "internal/sweep/state.go", by: "internal/sweep",
-				old: `s.load(watchFile, &s.watch, now, log)`, new: `s.load(watchFile, &watchState{}, now, log)`},
+				old: `return json.Unmarshal(data, &s.watch)`, new: `return json.Unmarshal(data, &watchState{})`},
 		}},
 		{"A start is on record once a report announces it, or says that the device has begun.", []rule{
 			{name: "a start is written when it is announced", file: "planner/judge.go", by: "planner",
@@ -325,6 +326,41 @@ func rules() []rule {
 		all = append(all, p.rules...)
 	}
 	return all
+}
+
+// broken gives the text of each file that keeps the rule, by absolute path,
+// as it is without the rule.
+func (r rule) broken(t *testing.T) map[string]string {
+	t.Helper()
+	module, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := map[string]string{}
+	for _, piece := range append([]rule{r}, r.also...) {
+		source := filepath.Join(module, piece.file)
+		text, ok := texts[source]
+		if !ok {
+			data, err := os.ReadFile(source)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text = string(data)
+		}
+		if n := strings.Count(text, piece.old); n != 1 {
+			t.Fatalf("%s has the text that keeps the rule %d times, want once: it moved; mend this table\n%s", piece.file, n, piece.old)
+		}
+		texts[source] = strings.Replace(text, piece.old, piece.new, 1)
+	}
+	return texts
+}
+
+// TestRulesAreWhereTheTableSays finds the text of every rule, so that whoever
+// moves code hears at once of a rule that nothing would break any more.
+func TestRulesAreWhereTheTableSays(t *testing.T) {
+	for _, r := range slices.Concat(rules(), restraints) {
+		t.Run(r.name, func(t *testing.T) { r.broken(t) })
+	}
 }
 
 var update = flag.Bool("update", false, "write the table of docs/explanation/protocol.md anew")

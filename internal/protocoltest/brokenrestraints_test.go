@@ -1,5 +1,3 @@
-//go:build system
-
 package protocoltest
 
 // restraints are what holds a rollout back, each with a way to break it. Some
