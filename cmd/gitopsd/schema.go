@@ -2,8 +2,11 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 
+	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
 	"github.com/gitopsd/gitopsd/internal/view"
@@ -15,18 +18,31 @@ func schemaCommand(a *app) *cobra.Command {
 	for _, k := range schema.Kinds() {
 		names = append(names, string(k))
 	}
-	return &cobra.Command{
+	all := ""
+	cmd := &cobra.Command{
 		Use:   "schema [KIND]",
 		Short: "Print the JSON Schema of a kind of document",
 		Long: `Print the JSON Schema (2020-12) of a kind of document, for editors and other
-validators. Without a kind, list the kinds and who writes them.`,
+validators. Without a kind, list the kinds and who writes them. With --all,
+write the schema of each kind into a folder, as policy.json and so on; what is
+there by these names is replaced.
+
+An editor with yaml-language-server checks a document against such a file,
+without a network, where the document begins with
+  # yaml-language-server: $schema=../.gitopsd/schemas/policy.json`,
 		GroupID: groupAuthor,
 		Args:    args(0, 1, "[KIND]"),
 		Example: `  gitopsd schema
-  gitopsd schema Policy > policy.schema.json`,
+  gitopsd schema Policy > policy.schema.json
+  gitopsd schema --all .gitopsd/schemas`,
 		ValidArgs: cobraWords(names),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
+			switch {
+			case cmd.Flags().Changed("all") && len(args) > 0:
+				return usagef("--all writes every kind, so %s is one too many", args[0])
+			case cmd.Flags().Changed("all"):
+				return writeSchemas(all, schema.Kinds())
+			case len(args) == 0:
 				t := view.Table{Head: []string{"KIND", "WRITTEN BY"}}
 				for _, name := range names {
 					t.Row(name, writtenBy(schema.Kind(name)))
@@ -51,7 +67,31 @@ validators. Without a kind, list the kinds and who writes them.`,
 			return withHint(err, "gitopsd schema lists the kinds")
 		},
 	}
+	cmd.Flags().StringVar(&all, "all", "", "write the schema of each kind into this folder")
+	return cmd
 }
+
+// writeSchemas writes the schemas of some kinds into a folder, each under the
+// name that its $id ends in. What is in the folder already stays, but for files
+// of these names; a symlink by such a name is replaced, and not followed.
+func writeSchemas(dir string, kinds []schema.Kind) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("cannot write the schemas: %w", err)
+	}
+	for _, k := range kinds {
+		data, err := schema.JSONSchema(k)
+		if err != nil {
+			return err
+		}
+		if err := renameio.WriteFile(filepath.Join(dir, schemaFile(k)), data, 0o644); err != nil {
+			return fmt.Errorf("cannot write the schema of %s: %w", k, err)
+		}
+	}
+	return nil
+}
+
+// schemaFile is the name of the file that holds the schema of a kind.
+func schemaFile(k schema.Kind) string { return strings.ToLower(string(k)) + ".json" }
 
 // writtenBy says who writes documents of a kind, and where.
 func writtenBy(k schema.Kind) string {
