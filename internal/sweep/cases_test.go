@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -391,8 +392,22 @@ func TestB135_FailingSince(t *testing.T) {
 		w.state = ""
 		remote := w.remote()
 		var logs bytes.Buffer
+		// The daemon reads the clock in every pass: what the test changed in
+		// between happens before that, for the race detector too.
+		var between sync.Mutex
+		now := func() time.Time {
+			between.Lock()
+			defer between.Unlock()
+			return time.Now()
+		}
+		change := func(onCall func(int, string)) {
+			between.Lock()
+			defer between.Unlock()
+			remote.onCall, remote.failAt = onCall, 0
+			logs.Reset()
+		}
 		d := w.daemon(func(c *Config) {
-			c.Remote, c.Now = remote, time.Now
+			c.Remote, c.Now = remote, now
 			c.Uptime = func() (time.Duration, string, error) { return time.Since(epoch), "boot", nil }
 			c.Logger = slog.New(slog.NewTextHandler(&logs, nil))
 		})
@@ -402,8 +417,7 @@ func TestB135_FailingSince(t *testing.T) {
 		time.Sleep(150 * time.Second)
 		synctest.Wait()
 		good := time.Now().Truncate(time.Minute).UTC().Format(time.RFC3339)
-		remote.onCall = func(int, string) { remote.failAt = remote.calls }
-		logs.Reset()
+		change(func(int, string) { remote.failAt = remote.calls })
 		time.Sleep(30 * time.Minute)
 		synctest.Wait()
 		since := logs.String()
@@ -412,8 +426,7 @@ func TestB135_FailingSince(t *testing.T) {
 		}
 		_, from, _ := strings.Cut(since, " since=")
 		from, _, _ = strings.Cut(from, " ")
-		remote.onCall, remote.failAt = nil, 0
-		logs.Reset()
+		change(nil)
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
 		if got := logs.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "works again") || !strings.Contains(got, "since="+from) {
