@@ -55,8 +55,11 @@ type Config struct {
 
 	Wake      <-chan struct{} // a value makes the next pass come at once
 	WatchPath string          // a local repository whose changes do the same; "" = none
-	Accept    Accept          // what a person has accepted, for the first pass
-	Logger    *slog.Logger    // nil = silent
+	// Swept hears of every pass that was done, from the goroutine of the pass:
+	// it must not wait. nil = nobody is told.
+	Swept  func(Pass)
+	Accept Accept       // what a person has accepted, for the first pass
+	Logger *slog.Logger // nil = silent
 }
 
 // Accept holds what a person accepts of that which otherwise stops a pass.
@@ -85,6 +88,7 @@ type Move struct {
 
 // Pass is what one pass did.
 type Pass struct {
+	Head         string             `json:"head"`         // of the source branch, as it was found; "" = there is none
 	SourceCommit string             `json:"sourceCommit"` // that the fleet was planned by
 	StatusCommit string             `json:"statusCommit"` // the tip afterwards
 	Committed    bool               `json:"committed"`
@@ -198,6 +202,9 @@ func (d *Daemon) Once(ctx context.Context) (Pass, error) {
 			if !p.mute {
 				p.sayAccepted(ctx)
 				d.accept = Accept{}
+			}
+			if d.cfg.Swept != nil {
+				d.cfg.Swept(p.result)
 			}
 			return p.result, nil
 		}

@@ -36,6 +36,7 @@ func (p *pass) fetch(ctx context.Context) error {
 			}
 		}
 	}
+	p.result.Head = p.head
 	if p.head != "" {
 		if err := d.cfg.Remote.Fetch(ctx, branchRef(p.branch), p.head, true); err != nil {
 			err = fmt.Errorf("fetch the source branch %s: %w", p.branch, err)

@@ -570,3 +570,21 @@ func TestStatusIsReadOnceAtRest(t *testing.T) {
 		t.Errorf("the second pass did %v", r.log)
 	}
 }
+
+// Whoever is told of passes hears of the head that stopped one, not only of
+// the commit that is planned by.
+func TestPassesAreTold(t *testing.T) {
+	w := newWorld(t, 1)
+	var heard []Pass
+	d := w.daemon(func(c *Config) { c.Swept = func(p Pass) { heard = append(heard, p) } })
+	w.until(d, "the device on v1.0.0", func() bool { return w.on("v1.0.0") == 1 })
+	planned := heard[len(heard)-1]
+	if head := w.repo.ref(branchRef("main")); planned.Head != head || planned.SourceCommit != head || len(planned.Stops) != 0 {
+		t.Errorf("a pass over %s told of %+v", head, planned)
+	}
+	broken := w.push("broken", map[string]string{"policies/gateways.yaml": "kind: Policy\n"})
+	w.sweep(d)
+	if last := heard[len(heard)-1]; last.Head != broken || last.SourceCommit == broken || len(last.Stops) != 1 {
+		t.Errorf("a pass over the invalid %s told of %+v", broken, last)
+	}
+}
