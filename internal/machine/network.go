@@ -1,0 +1,66 @@
+//go:build linux
+
+package machine
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+)
+
+// Each machine has a /30 of its own in a block that is meant for tests of
+// networks (RFC 2544): the host has its first address, the machine the second.
+func (m *Machine) addresses() (outside, inside string) {
+	block := m.number * 4
+	return fmt.Sprintf("198.18.%d.%d", block/256, block%256+1), fmt.Sprintf("198.18.%d.%d", block/256, block%256+2)
+}
+
+// wire makes the namespace of the machine and the link to it.
+func (m *Machine) wire(ctx context.Context) error {
+	outside, inside := m.addresses()
+	// The name of a link has 15 bytes at most.
+	near := fmt.Sprintf("gtb%d", m.number)
+	m.cleanup(func() error { return ip("netns", "delete", m.name) })
+	for _, line := range []string{
+		"netns add " + m.name,
+		"link add " + near + " type veth peer name host0 netns " + m.name,
+		"addr add " + outside + "/30 dev " + near,
+		"link set " + near + " up",
+		"-n " + m.name + " addr add " + inside + "/30 dev host0",
+		"-n " + m.name + " link set host0 up",
+		"-n " + m.name + " link set lo up",
+		"-n " + m.name + " route add default via " + outside,
+	} {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := ip(strings.Fields(line)...); err != nil {
+			return err
+		}
+	}
+	m.near = near
+	return nil
+}
+
+// Unplug takes the machine's network cable out.
+func (m *Machine) Unplug() error { return ip("link", "set", m.near, "down") }
+
+// Plug puts it back.
+func (m *Machine) Plug() error { return ip("link", "set", m.near, "up") }
+
+// Outside is the address at which the machine reaches the test.
+func (m *Machine) Outside() string {
+	outside, _ := m.addresses()
+	return outside
+}
+
+func ip(args ...string) error {
+	c := exec.Command("ip", args...)
+	c.Env = append(os.Environ(), "LC_ALL=C")
+	if out, err := c.CombinedOutput(); err != nil {
+		return fmt.Errorf("ip %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}

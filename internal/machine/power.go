@@ -1,0 +1,138 @@
+//go:build linux
+
+package machine
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Each run has control groups of its own, or the next one finds them busy.
+var hierarchies = []string{"/sys/fs/cgroup/unified", "/sys/fs/cgroup/systemd"}
+
+// power keeps the machine on through its reboots, until it goes off or the
+// power is cut.
+func (m *Machine) power() {
+	defer close(m.ended)
+	for {
+		err := m.once()
+		m.mu.Lock()
+		m.nspawn, m.leader = 0, 0
+		var exit *exec.ExitError
+		again := !m.cut && errors.As(err, &exit) && exit.ExitCode() == rebooting
+		if !again {
+			m.fail = err
+		}
+		m.mu.Unlock()
+		if !again {
+			return
+		}
+	}
+}
+
+// once is one boot, to its end.
+func (m *Machine) once() error {
+	console, err := os.OpenFile(filepath.Join(m.dir, "console"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer console.Close()
+	var enter strings.Builder
+	for _, h := range hierarchies {
+		group := filepath.Join(h, m.name)
+		if err := os.Mkdir(group, 0o755); err != nil {
+			return err
+		}
+		defer removeGroups(group)
+		fmt.Fprintf(&enter, "echo $$ > %s/cgroup.procs; ", group)
+	}
+	c := exec.Command("sh", "-c", "set -e; "+enter.String()+`exec "$@"`, "sh", "systemd-nspawn",
+		"--quiet", "--register=no", "--keep-unit", "--network-namespace-path=/run/netns/"+m.name, "--console=pipe",
+		"--capability=all", "--system-call-filter=add_key keyctl bpf",
+		"--bind="+filepath.Join(m.dir, "containers")+":/var/lib/containers", // an overlay cannot lie on an overlay
+		"--directory="+m.Path("/"), "--boot")
+	c.Env = append(os.Environ(), "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1")
+	c.Stdout, c.Stderr = console, console
+	if err := c.Start(); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	m.nspawn = c.Process.Pid
+	m.mu.Unlock()
+	done := make(chan struct{})
+	go func() { // systemd-nspawn does not say who the first process is
+		for {
+			if pid := child(c.Process.Pid); pid != 0 {
+				m.mu.Lock()
+				m.leader = pid
+				m.mu.Unlock()
+				return
+			}
+			select {
+			case <-done:
+				return
+			case <-time.After(lookEvery):
+			}
+		}
+	}()
+	err = c.Wait()
+	close(done)
+	return err
+}
+
+// child is the pid of a process's only child; 0: it has none.
+func child(pid int) int {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	if err != nil {
+		return 0
+	}
+	field, _, _ := bytes.Cut(data, []byte(" "))
+	n, err := strconv.Atoi(string(field))
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+func removeGroups(group string) {
+	var all []string
+	_ = filepath.WalkDir(group, func(p string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			all = append(all, p)
+		}
+		return nil
+	})
+	for _, p := range slices.Backward(all) {
+		_ = syscall.Rmdir(p)
+	}
+}
+
+// PowerCut ends every process of the machine at this instant. What the system
+// had written but not synced stays, because the host keeps it: it is the power
+// cut of a disk whose cache has a battery.
+func (m *Machine) PowerCut() {
+	m.mu.Lock()
+	m.cut = true
+	pid, ended := m.leader, m.ended
+	if pid == 0 {
+		pid = m.nspawn // its child dies with it
+	}
+	m.mu.Unlock()
+	if ended == nil {
+		return
+	}
+	if pid != 0 {
+		_ = syscall.Kill(pid, syscall.SIGKILL) // takes its whole pid namespace with it
+	}
+	<-ended
+}
