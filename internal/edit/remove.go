@@ -130,14 +130,3 @@ func (t *text) removeFlow(n *yaml.Node, i int) (change, error) {
 func oneLine(between []byte) bool {
 	return strings.Trim(string(between), " \t,") == ""
 }
-
-// without removes a value of a compared tree in place.
-func without(tree any, path []string) any {
-	m, _ := tree.(map[string]any)
-	if len(path) == 1 {
-		delete(m, path[0])
-		return tree
-	}
-	without(m[path[0]], path[1:])
-	return tree
-}

@@ -17,6 +17,9 @@ import (
 // written.
 type scalar struct{ tag, text string }
 
+// tagTime is the type of a time that stands without quotes.
+const tagTime = "!!timestamp"
+
 // valueOf turns what a caller wants to set into what is compared.
 func valueOf(v any) (any, error) {
 	switch v := v.(type) {
@@ -30,7 +33,7 @@ func valueOf(v any) (any, error) {
 	case int:
 		return scalar{"!!int", strconv.Itoa(v)}, nil
 	case time.Time:
-		return scalar{"!!timestamp", v.UTC().Format(time.RFC3339)}, nil
+		return scalar{tagTime, v.UTC().Format(time.RFC3339)}, nil
 	case []string:
 		list := make([]any, len(v))
 		for i, s := range v {
@@ -44,19 +47,19 @@ func valueOf(v any) (any, error) {
 	return nil, fmt.Errorf("a value of type %T cannot be set", v)
 }
 
-// write writes a value on one line. A text gets the quotes that the one before
-// it had, if it can.
+// write writes a value on one line. Its texts and keys get the quotes of the
+// style, if they can.
 func write(v any, style yaml.Style, flow bool) string {
 	switch v := v.(type) {
 	case []any:
 		items := make([]string, len(v))
 		for i := range v {
-			items[i] = write(v[i], 0, true)
+			items[i] = write(v[i], style, true)
 		}
 		return "[" + strings.Join(items, ", ") + "]"
 	case map[string]any: // of one key
 		for key, inner := range v {
-			return "{" + write(scalar{"!!str", key}, 0, true) + ": " + write(inner, 0, true) + "}"
+			return "{" + write(scalar{"!!str", key}, style, true) + ": " + write(inner, style, true) + "}"
 		}
 	case scalar:
 		if v.tag == "!!str" {
@@ -100,23 +103,4 @@ func isPlain(s string, flow bool) bool {
 		return false
 	}
 	return !flow || !strings.ContainsAny(s, ",[]{}:")
-}
-
-// compared is a tree as it is compared: mappings, lists and scalars.
-func compared(n *yaml.Node) any {
-	switch n.Kind {
-	case yaml.MappingNode:
-		m := make(map[string]any, len(n.Content)/2)
-		for i := 0; i < len(n.Content); i += 2 {
-			m[n.Content[i].Value] = compared(n.Content[i+1])
-		}
-		return m
-	case yaml.SequenceNode:
-		list := make([]any, len(n.Content))
-		for i, child := range n.Content {
-			list[i] = compared(child)
-		}
-		return list
-	}
-	return scalar{n.ShortTag(), n.Value}
 }

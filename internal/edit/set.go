@@ -28,11 +28,7 @@ func (t *text) with(c change) []byte {
 // is the same, the document is given back as it is. A *RefusedError is for a
 // document that only a person can edit.
 func (f Form) Set(doc []byte, path []string, value any) ([]byte, error) {
-	want, err := valueOf(value)
-	if err != nil {
-		return nil, err
-	}
-	t, err := read(doc)
+	t, want, err := readFor(doc, value)
 	if err != nil {
 		return nil, err
 	}
@@ -50,11 +46,7 @@ func (f Form) Set(doc []byte, path []string, value any) ([]byte, error) {
 // Append gives the document with a text at the end of the list at a path,
 // which is made where it is not there. A text that the list has is not added.
 func (f Form) Append(doc []byte, path []string, text string) ([]byte, error) {
-	want, err := valueOf(text)
-	if err != nil {
-		return nil, err
-	}
-	t, err := read(doc)
+	t, want, err := readFor(doc, text)
 	if err != nil {
 		return nil, err
 	}
@@ -80,10 +72,25 @@ func (f Form) Append(doc []byte, path []string, text string) ([]byte, error) {
 	return checked(t.with(c), put(before, path, append(slices.Clone(list), want)))
 }
 
+// readFor reads a document for a value that it is to hold. JSON has no times:
+// there they are texts.
+func readFor(doc []byte, value any) (t *text, want any, err error) {
+	if want, err = valueOf(value); err != nil {
+		return nil, nil, err
+	}
+	if t, err = read(doc); err != nil {
+		return nil, nil, err
+	}
+	if s, one := want.(scalar); one && s.tag == tagTime && t.quotes() != 0 {
+		want = scalar{"!!str", s.text}
+	}
+	return t, want, nil
+}
+
 func (t *text) appendTo(n *yaml.Node, item any) (change, error) {
 	if len(n.Content) == 0 {
 		from := t.offset(n) + 1
-		return change{from, from, write(item, 0, true)}, nil
+		return change{from, from, write(item, t.quotes(), true)}, nil
 	}
 	last := n.Content[len(n.Content)-1]
 	end, err := t.end(last, n.Column-1)
@@ -147,7 +154,7 @@ func (t *text) replace(n *yaml.Node, i int, want any) (change, error) {
 	if _, one := want.(scalar); one && v.Kind == yaml.ScalarNode && !unwritten(v) {
 		return change{t.offset(v), end, write(want, v.Style, flow)}, nil
 	}
-	return change{colon, max(end, colon), " " + write(want, 0, flow)}, nil
+	return change{colon, max(end, colon), " " + write(want, t.quotes(), flow)}, nil
 }
 
 // insert adds the part of a path that is not there to the mapping n, which is
@@ -156,7 +163,7 @@ func (f Form) insert(t *text, n *yaml.Node, path []string, depth int, want any) 
 	key, rest := path[depth], path[depth+1:]
 	before := f.before(n, path[:depth], key)
 	if inFlow(n) {
-		return t.insertFlow(n, before, write(scalar{"!!str", key}, 0, true)+": "+write(nested(rest, want), 0, true))
+		return t.insertFlow(n, before, write(scalar{"!!str", key}, t.quotes(), true)+": "+write(nested(rest, want), t.quotes(), true))
 	}
 	first := n.Content[0]
 	if !t.ownLine(first) {
@@ -260,43 +267,4 @@ func (t *text) step() int {
 		}
 	}
 	return defaultStep
-}
-
-// at is the value at a path of a compared tree.
-func at(tree any, path []string) (any, bool) {
-	for _, key := range path {
-		m, _ := tree.(map[string]any)
-		var ok bool
-		if tree, ok = m[key]; !ok {
-			return nil, false
-		}
-	}
-	return tree, true
-}
-
-// put sets a value of a compared tree in place.
-func put(tree any, path []string, want any) any {
-	m, ok := tree.(map[string]any)
-	if len(path) == 0 {
-		return want
-	}
-	if !ok {
-		m = map[string]any{}
-	}
-	m[path[0]] = put(m[path[0]], path[1:], want)
-	return m
-}
-
-// checked gives an edit that holds what it should.
-func checked(edited []byte, want any) ([]byte, error) {
-	t, err := read(edited)
-	if err == nil && !reflect.DeepEqual(compared(t.root), want) {
-		// Such as a text below a | that the document ends with, without a line
-		// break: a line below it would give it one.
-		err = &RefusedError{Why: "a value beside the one that is to change would change with it"}
-	}
-	if err != nil {
-		return nil, err
-	}
-	return edited, nil
 }

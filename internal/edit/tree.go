@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -162,15 +163,11 @@ func (t *text) offset(n *yaml.Node) int {
 
 // lineOf is the line of a byte, from 0.
 func (t *text) lineOf(at int) int {
-	low, high := 0, len(t.starts)
-	for high-low > 1 {
-		if mid := (low + high) / 2; t.starts[mid] <= at {
-			low = mid
-		} else {
-			high = mid
-		}
+	i, begins := slices.BinarySearch(t.starts, at)
+	if begins {
+		return i
 	}
-	return low
+	return max(i-1, 0) // a byte order mark is before the first
 }
 
 // line gives the bounds of a line: its first byte, its line break, and the
@@ -221,6 +218,15 @@ func find(n *yaml.Node, key string) int {
 		}
 	}
 	return -1
+}
+
+// quotes is the style of what is new in the document: JSON is YAML too, and
+// stays JSON.
+func (t *text) quotes() yaml.Style {
+	if len(t.root.Content) > 0 && inFlow(t.root) {
+		return t.root.Content[0].Style & yaml.DoubleQuotedStyle
+	}
+	return 0
 }
 
 func inFlow(n *yaml.Node) bool { return n.Style&yaml.FlowStyle != 0 }
