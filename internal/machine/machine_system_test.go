@@ -53,7 +53,12 @@ func TestSystemMachine(t *testing.T) {
 	if err := m.Plug(); err != nil {
 		t.Fatal(err)
 	}
-	if !reached() {
-		t.Error("the test is not reached after the cable is back")
+	for try := 0; !reached(); try++ { // neighbours are looked for again only after a while
+		if try == tries {
+			t.Fatal("the test is not reached after the cable is back")
+		}
 	}
 }
+
+// tries of two seconds each are far more than the network needs.
+const tries = 15
