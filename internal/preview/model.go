@@ -225,4 +225,7 @@ type PolicyState struct {
 	Refused   int      `json:"refused"`
 	Halted    bool     `json:"halted"`
 	HaltedBy  []string `json:"haltedBy"`
+	// Waves are the names of the policy's waves in their order; "" is that of
+	// the devices without one.
+	Waves []string `json:"waves"`
 }

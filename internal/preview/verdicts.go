@@ -37,8 +37,13 @@ func (p *Plan) verdicts(in Input) {
 }
 
 func stateOf(s planner.Summary) PolicyState {
+	waves := make([]string, 0, len(s.Waves))
+	for _, w := range s.Waves {
+		waves = append(waves, w.Name)
+	}
 	return PolicyState{
 		Policy: s.Policy, Target: s.Target, Devices: s.N, Slots: s.Slots, InFlight: s.InFlight, Available: s.Available,
 		Failed: s.Failed, Refused: s.Refused, Halted: s.Halted, HaltedBy: append([]string{}, s.HaltedBy...),
+		Waves: waves,
 	}
 }

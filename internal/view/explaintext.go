@@ -244,14 +244,14 @@ func deviceLine(e *Explanation) string {
 			parts = append(parts, fmt.Sprintf("drift: %s and %d more", r.Drift[0], n-1))
 		}
 		if r.FreeDisk > 0 {
-			parts = append(parts, bytesText(r.FreeDisk)+" free")
+			parts = append(parts, BytesText(r.FreeDisk)+" free")
 		}
 	}
 	return Clean(strings.Join(parts, " · "))
 }
 
-// bytesText writes a size as people say it, in powers of a thousand.
-func bytesText(n int64) string {
+// BytesText writes a size as people say it, in powers of a thousand.
+func BytesText(n int64) string {
 	const step = 1000
 	units := []string{"B", "kB", "MB", "GB", "TB", "PB"}
 	size, unit := float64(n), 0

@@ -55,7 +55,7 @@ func haltText(s preview.PolicyState) string {
 
 func (t *planText) counts(p *preview.Plan) {
 	var words []string
-	for _, code := range codeOrder(p.Summary.Counts) {
+	for _, code := range CodeOrder(p.Summary.Counts) {
 		words = append(words, fmt.Sprintf("%d %s", p.Summary.Counts[code], Clean(code))+gateText(p.Verdicts, code))
 	}
 	if len(words) > 0 {
@@ -117,7 +117,7 @@ func (t *planText) devices(p *preview.Plan, wide bool) error {
 		if v.NotBefore != nil {
 			notBefore = v.NotBefore.UTC().Format("2006-01-02T15:04Z")
 		}
-		table.Row(v.Device, v.Code, or(v.Policy, "-"), or(v.Wave, "-"), or(v.Version, "-"), or(v.Target, "-"), queue, notBefore, whyText(v))
+		table.Row(v.Device, v.Code, or(v.Policy, "-"), or(v.Wave, "-"), or(v.Version, "-"), or(v.Target, "-"), queue, notBefore, WhyText(v))
 	}
 	if table.fits(t.look) {
 		return table.Write(t.b, t.look)
@@ -132,25 +132,25 @@ func (t *planText) devices(p *preview.Plan, wide bool) error {
 
 // reasonText is the reason with what moves with other devices.
 func reasonText(v *preview.Verdict) string {
-	reason := whyText(v)
+	reason := WhyText(v)
 	if v.Position > 0 {
 		reason += fmt.Sprintf(" (number %d)", v.Position)
 	}
 	return reason
 }
 
-// whyText is the reason in full. The detail of a closed wave does not name the
+// WhyText is the reason in full. The detail of a closed wave does not name the
 // wave that it speaks of.
-func whyText(v *preview.Verdict) string {
+func WhyText(v *preview.Verdict) string {
 	if v.Code == string(planner.CodeWave) && v.Detail != "" {
 		return v.Reason + ": " + v.Detail
 	}
 	return or(v.Detail, v.Reason)
 }
 
-// codeOrder lists the codes that were counted in the order of the planner's
+// CodeOrder lists the codes that were counted in the order of the planner's
 // checks; what it does not know comes last.
-func codeOrder(counts map[string]int) []string {
+func CodeOrder(counts map[string]int) []string {
 	var list []string
 	known := map[string]bool{}
 	for _, c := range planner.Codes() {

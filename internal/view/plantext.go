@@ -180,13 +180,13 @@ func contentText(c *preview.Content) string {
 	var text string
 	switch {
 	case c.From < 0:
-		text = bytesText(c.To)
+		text = BytesText(c.To)
 	case c.To < 0:
 		text = "no content any more"
 	case c.From == c.To:
-		text = "content of " + bytesText(c.To)
+		text = "content of " + BytesText(c.To)
 	default:
-		text = "content " + bytesText(c.From) + " → " + bytesText(c.To)
+		text = "content " + BytesText(c.From) + " → " + BytesText(c.To)
 	}
 	switch {
 	case c.Binary:
@@ -247,11 +247,11 @@ func effectText(e *preview.Effect, n int) string {
 			text += "at most "
 		}
 		if d.Least != d.Most && !d.Bound { // at most is from nothing on
-			text += bytesText(d.Least) + " to "
+			text += BytesText(d.Least) + " to "
 		}
-		text += bytesText(d.Most)
+		text += BytesText(d.Most)
 		if n > 1 {
-			text += " each, " + bytesText(d.Total) + " in all"
+			text += " each, " + BytesText(d.Total) + " in all"
 		}
 		words = append(words, text)
 	}

@@ -1,0 +1,214 @@
+package comment
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/gitopsd/gitopsd/internal/preview"
+	"github.com/gitopsd/gitopsd/internal/view"
+)
+
+// Bounds of what one row shows of a change.
+const (
+	shownElements = 4  // by name, in the table
+	shownFields   = 12 // of one element
+)
+
+// changes is a table of what changes alike.
+func (d *document) changes(groups []preview.Group) {
+	const most = 20 // groups; more are no overview
+	d.table(keepChanges, "Changes", []string{"devices", "version", "what", "effect on each"}, most, len(groups), func(i int) []string {
+		g := &groups[i]
+		who := fmt.Sprintf("%d: %s", len(g.Devices), names(g.Devices))
+		return []string{who, versions(g.From, g.To), elements(g), effect(&g.Effect, len(g.Devices))}
+	})
+}
+
+// elements names what differs.
+func elements(g *preview.Group) string {
+	switch {
+	case g.Unknown:
+		return "from a spec that cannot be read here"
+	case len(g.Changes) == 0:
+		return "the same content under another version"
+	}
+	var words []string
+	for i := range g.Changes[:min(len(g.Changes), shownElements)] {
+		ch := &g.Changes[i]
+		text := element(ch)
+		if ch.Op != preview.Changed {
+			text += " " + ch.Op
+		}
+		words = append(words, text)
+	}
+	if more := len(g.Changes) - len(words); more > 0 {
+		words = append(words, fmt.Sprintf("and %d more", more))
+	}
+	text := strings.Join(words, ", ")
+	if g.Variants > 1 {
+		text += fmt.Sprintf(" (%d variants)", g.Variants)
+	}
+	return text
+}
+
+// element is what an element of a spec is called: a file by its path.
+func element(ch *preview.Change) string {
+	name := code(clip(ch.Name, longestName))
+	switch {
+	case ch.Section == "files" && ch.Name != "":
+		return name
+	case ch.Name == "":
+		return prose(ch.Section)
+	case ch.Section == "directories":
+		return "directory " + name
+	}
+	return prose(strings.TrimSuffix(ch.Section, "s")) + " " + name
+}
+
+// effect says what each of n devices does about a change.
+func effect(e *preview.Effect, n int) string {
+	var words []string
+	if e.Again {
+		words = append(words, "the version stays: updated again")
+	}
+	if len(e.Hooks) > 0 {
+		words = append(words, "runs "+names(e.Hooks))
+	}
+	if e.Reboot != "" {
+		words = append(words, "reboots into "+code(clip(e.Reboot, longestName)))
+	}
+	if dl := e.Download; dl.Most > 0 {
+		text := "downloads "
+		if dl.Bound {
+			text += "at most "
+		}
+		if dl.Least != dl.Most && !dl.Bound { // at most is from nothing on
+			text += view.BytesText(dl.Least) + " to "
+		}
+		text += view.BytesText(dl.Most)
+		if n > 1 {
+			text += ", " + view.BytesText(dl.Total) + " in all"
+		}
+		words = append(words, text)
+	}
+	return strings.Join(words, " · ")
+}
+
+// everyChange shows the changes line by line, folded.
+func (d *document) everyChange(groups []preview.Group) {
+	type place struct{ group, change int }
+	var at []place
+	for g := range groups {
+		for c := range groups[g].Changes {
+			at = append(at, place{g, c})
+		}
+	}
+	open, closing := fold("The changes, line by line")
+	d.add(part{
+		keep: keepEveryChange, title: "the changes line by line", open: open, close: closing, more: "\n",
+		rows: len(at), row: func(i int) string {
+			g := &groups[at[i].group]
+			text := elementLines(&g.Changes[at[i].change])
+			if at[i].change == 0 {
+				text = groupLine(g) + text
+			}
+			return text
+		},
+	})
+}
+
+// groupLine introduces the changes of a group.
+func groupLine(g *preview.Group) string {
+	text := "\n**" + counted(len(g.Devices), "device") + "** " + versions(g.From, g.To) + ": " + names(g.Devices)
+	if g.Variants > 1 {
+		text += fmt.Sprintf("; %d variants of one change, shown as it is on %s", g.Variants, code(clip(g.Example, longestName)))
+	}
+	return text + "\n\n"
+}
+
+// elementLines shows one element with its values and its content.
+func elementLines(ch *preview.Change) string {
+	var words []string
+	for _, f := range ch.Fields[:min(len(ch.Fields), shownFields)] {
+		words = append(words, field(ch.Op, f))
+	}
+	if more := len(ch.Fields) - len(words); more > 0 {
+		words = append(words, fmt.Sprintf("and %d more", more))
+	}
+	if ch.Content != nil {
+		words = append(words, size(ch.Content))
+	}
+	text := "- " + element(ch)
+	switch {
+	case ch.Op == preview.Removed:
+		text += " removed"
+		words = nil
+	case ch.Op == preview.Added:
+		text += " added"
+	case len(words) == 0:
+		words = append(words, "the same content, delivered in another way")
+	}
+	if len(words) > 0 {
+		text += ": " + strings.Join(words, ", ")
+	}
+	if ch.Varies {
+		text += " (varies)"
+	}
+	return text + "\n" + difference(ch)
+}
+
+func field(op string, f preview.Field) string {
+	name := ""
+	if f.Name != "" {
+		name = prose(clip(f.Name, longestName)) + " "
+	}
+	value := func(s string) string {
+		if s == "" {
+			return "unset"
+		}
+		return code(clip(s, longestName))
+	}
+	if op == preview.Added {
+		return name + value(f.To)
+	}
+	return name + value(f.From) + " → " + value(f.To)
+}
+
+// size says what becomes of the content of a file.
+func size(c *preview.Content) string {
+	var text string
+	switch {
+	case c.From < 0:
+		text = view.BytesText(c.To)
+	case c.To < 0:
+		text = "no content any more"
+	case c.From == c.To:
+		text = "content of " + view.BytesText(c.To)
+	default:
+		text = "content " + view.BytesText(c.From) + " → " + view.BytesText(c.To)
+	}
+	switch {
+	case c.Binary:
+		text = "binary, " + text
+	case c.Hidden != "":
+		text += ", not shown: " + prose(c.Hidden)
+	case c.From >= 0 && c.Inserted+c.Deleted > 0:
+		text += fmt.Sprintf(" (+%d −%d)", c.Inserted, c.Deleted)
+	}
+	return text
+}
+
+// difference is a block with the lines of a content that differ.
+func difference(ch *preview.Change) string {
+	if ch.Op == preview.Removed || ch.Content == nil || len(ch.Content.Lines) == 0 {
+		return ""
+	}
+	lines := make([]string, 0, len(ch.Content.Lines)+1)
+	for _, l := range ch.Content.Lines {
+		lines = append(lines, clipLine(l))
+	}
+	if ch.Content.More > 0 {
+		lines = append(lines, "… "+counted(ch.Content.More, "more line"))
+	}
+	return "\n" + fenced("diff", lines) + "\n"
+}
