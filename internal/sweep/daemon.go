@@ -53,8 +53,7 @@ type Config struct {
 	// was. nil = CLOCK_BOOTTIME and the kernel's boot id.
 	Uptime func() (boottime time.Duration, bootID string, err error)
 
-	Wake      <-chan struct{} // a value makes the next pass come at once
-	WatchPath string          // a local repository whose changes do the same; "" = none
+	WatchPath string // a local repository whose changes make the next pass come at once; "" = none
 	// Swept hears of every pass that was done, from the goroutine of the pass:
 	// it must not wait. nil = nobody is told.
 	Swept  func(Pass)
@@ -107,6 +106,8 @@ type Daemon struct {
 	branch string // resolved; "" = not known yet
 	loader *schema.Loader
 	state  *state
+
+	announced *announced
 
 	status  *Status      // as read or written last; nil = not read yet
 	loaded  *loadedFleet // the head loaded last, valid or not
@@ -166,6 +167,7 @@ func New(cfg Config) (*Daemon, error) {
 		branch:    cfg.Branch,
 		loader:    &schema.Loader{OwnVersion: cfg.OwnVersion},
 		state:     st,
+		announced: newAnnounced(),
 		reports:   map[string]*reportView{},
 		delivered: map[string]string{},
 		unsure:    map[string]bool{},

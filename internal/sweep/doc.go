@@ -13,5 +13,6 @@
 // The status branch moves only by compare-and-swap, so several daemons may
 // serve one repository. A pass that finds nothing new commits nothing, and a
 // pass that is cut off at any point is completed by the next one. A Daemon is
-// not safe for concurrent use; Run returns when all that it started has ended.
+// not safe for concurrent use, but for [Daemon.Announce]; Run returns when all
+// that it started has ended.
 package sweep

@@ -99,7 +99,9 @@ func (p *pass) list(ctx context.Context) error {
 	p.head = ""
 	if p.branch != "" {
 		p.head = refs[branchRef(p.branch)]
+		d.announced.saw(p.branch, p.head)
 	}
+	d.announced.saw(schema.BrakeBranch, refs[branchRef(schema.BrakeBranch)])
 	return nil
 }
 

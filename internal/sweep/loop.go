@@ -48,6 +48,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 				d.log.InfoContext(ctx, "the sweep works again", keySince, logTime(failing))
 			}
 			lastGood, failing = d.cfg.Now(), time.Time{}
+			wait = d.lookAgain(ctx, wait)
 		}
 		if !d.pause(ctx, wait, changes) {
 			return nil
@@ -72,7 +73,7 @@ func (d *Daemon) pause(ctx context.Context, wait time.Duration, changes <-chan s
 	case <-ctx.Done():
 		return false
 	case <-timer.C:
-	case <-d.cfg.Wake:
+	case <-d.announced.wake:
 	case <-changes:
 	}
 	return true

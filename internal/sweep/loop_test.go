@@ -52,10 +52,9 @@ func TestRunSweepsUntilItsContextEnds(t *testing.T) {
 				remote.failAt = remote.calls
 			}
 		}
-		wake := make(chan struct{})
 		logs := &safeBuffer{}
 		d := w.daemon(func(c *Config) {
-			c.Remote, c.Wake = remote, wake
+			c.Remote = remote
 			c.Logger = slog.New(slog.NewTextHandler(logs, nil))
 		})
 		ctx, cancel := context.WithCancel(t.Context())
@@ -65,7 +64,7 @@ func TestRunSweepsUntilItsContextEnds(t *testing.T) {
 		if n := passes.Load(); n != 3 {
 			t.Fatalf("in two minutes it looked %d times", n)
 		}
-		wake <- struct{}{}
+		d.Announce(Announcement{})
 		synctest.Wait()
 		if n := passes.Load(); n != 4 {
 			t.Fatalf("a wake-up did not bring a sweep: %d", n)
