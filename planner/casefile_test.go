@@ -169,7 +169,7 @@ func (r reader) inUnits(name string, v any) any {
 		case "pickup_timeout", "update_timeout", "settle", "base", "cap", "offline_after", "offline_grace", "absent_after", "heartbeat",
 			"soak", "min_interval":
 			return r.duration(v)
-		case "last_seen", "offline_since", "since", "forget_before", "assigned_at", "pickup_from", "started_at", "on_target_at", "ended_at",
+		case "last_seen", "heard_at", "offline_since", "since", "forget_before", "assigned_at", "pickup_from", "started_at", "on_target_at", "ended_at",
 			"from", "to":
 			return r.time(v)
 		}

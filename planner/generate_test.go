@@ -104,6 +104,9 @@ func drawDevice(t *rapid.T, id string, policies []Policy) Device {
 		if one(t, 3, "silent") {
 			d.LastSeen = ago(t, "lastSeen")
 		}
+		if one(t, 3, "heard on record") {
+			d.HeardAt = ago(t, "heardAt")
+		}
 		return d
 	}
 	drawOdd(t, &d, policies)

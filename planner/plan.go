@@ -57,6 +57,7 @@ type device struct {
 	current  bool // on its target
 	offline  bool
 	absent   bool
+	heard    bool // a soak is over by its LastSeen alone
 	verdict  finding
 }
 
@@ -230,7 +231,7 @@ func (pl *plan) result() Result {
 			f := d.located()
 			r.Verdicts = append(r.Verdicts, Verdict{
 				Device: *d.Device, Upgrade: f.code == Upgrade, Code: f.code, Reason: f.reason,
-				Target: d.target, Field: f.field, FieldIn: f.in, Detail: f.detail, Position: f.position, NotBefore: f.notBefore,
+				Heard: d.heard, Target: d.target, Field: f.field, FieldIn: f.in, Detail: f.detail, Position: f.position, NotBefore: f.notBefore,
 			})
 			pl.rules(d).counts[f.code]++
 		}

@@ -36,6 +36,7 @@ func shift(in Input, by time.Duration) Input {
 	for i := range in.Devices {
 		d := &in.Devices[i]
 		move(&d.LastSeen)
+		move(&d.HeardAt)
 		move(&d.OfflineSince)
 		move(&d.Since)
 		move(&d.ForgetBefore)
@@ -48,6 +49,42 @@ func shift(in Input, by time.Duration) Input {
 		}
 	}
 	return in
+}
+
+// What a plan says that was heard is recorded once, and changes nothing else.
+func TestWhatWasHeardIsRecordedOnce(t *testing.T) { check(t, heardOnce) }
+
+func heardOnce(t *rapid.T, in Input, first Result) {
+	in.Devices = slices.Clone(in.Devices)
+	at := map[string]int{}
+	for i := range in.Devices {
+		if !in.Devices[i].Removed {
+			at[in.Devices[i].ID] = i
+		}
+	}
+	for i := range first.Verdicts {
+		if v := &first.Verdicts[i]; v.Heard {
+			d := &in.Devices[at[v.Device.ID]]
+			if !d.HeardAt.Before(d.LastSeen) {
+				t.Fatalf("%s was heard at %v, which the record shows: %v", d.ID, d.LastSeen, d.HeardAt)
+			}
+			d.HeardAt = d.LastSeen
+		}
+	}
+	again := Plan(in)
+	for _, r := range []Result{first, again} {
+		for i := range r.Verdicts {
+			r.Verdicts[i].Device = Device{}
+		}
+	}
+	for i := range again.Verdicts {
+		if again.Verdicts[i].Heard {
+			t.Fatalf("%v is to be recorded again", first.Verdicts[i])
+		}
+	}
+	if a, b := encode(t, first), encode(t, again); a != b {
+		t.Fatalf("once it is recorded, the plan is another one\n%s\n%s", a, b)
+	}
 }
 
 // A plan that decides nothing says until when it holds; a daemon that hears

@@ -226,7 +226,7 @@ func (o rolloutOf) soaked(d Device, soak time.Duration) (done, ok bool) {
 		return true, ok
 	}
 	end := since.Add(soak)
-	return !o.in.Now.Before(end) && !d.LastSeen.Before(end), ok
+	return !o.in.Now.Before(end) && (!d.LastSeen.Before(end) || !d.HeardAt.Before(end)), ok
 }
 
 // satisfied says whether a wave is.

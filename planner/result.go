@@ -32,6 +32,9 @@ type Verdict struct {
 	Upgrade bool   `json:"upgrade"` // true in exactly one case: upgrade it now
 	Code    Code   `json:"code"`
 	Reason  string `json:"reason"` // one line for git: nothing that ages or moves with other devices
+	// Heard says that a soak is over by LastSeen, which the record does not
+	// show yet: it is to be recorded as [Device.HeardAt].
+	Heard bool `json:"-"`
 	// Target is where it should go; its version is "" where there is none.
 	Target Target `json:"target,omitzero"`
 	// Field is the field of the spec that keeps the device from going, written

@@ -161,7 +161,7 @@ func anyDevice(t *rapid.T) Device {
 		Rollout: anyWord(t), NoTarget: anyWord(t), Pinned: b(), Duplicate: b(), ForgetBefore: anyTime(t), Removed: b(),
 		Missing: rapid.SliceOfN(rapid.Custom(anyWord), 0, 7).Draw(t, "missing"), Seen: b(), InstallID: anyWord(t), Digest: anyWord(t),
 		Wave: anyWord(t), Labels: rapid.MapOfN(rapid.Custom(anyWord), rapid.Custom(anyWord), 0, 2).Draw(t, "labels"), Since: anyTime(t),
-		LastSeen: anyTime(t), OfflineSince: anyTime(t), Heartbeat: anyDuration(t), BusyReason: anyWord(t), HeldReason: anyWord(t),
+		LastSeen: anyTime(t), HeardAt: anyTime(t), OfflineSince: anyTime(t), Heartbeat: anyDuration(t), BusyReason: anyWord(t), HeldReason: anyWord(t),
 		Said: Said{
 			Fresh: b(), Sequence: rapid.Int64().Draw(t, "seq"), Attempt: rapid.Int64Range(-1, 4).Draw(t, "attempt"), Phase: anyWord(t),
 			Begun: b(), Starting: b(), Outcome: anyWord(t), Settled: b(), Recalled: rapid.Int64Range(-1, 4).Draw(t, "recalled"),

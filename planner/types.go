@@ -170,6 +170,11 @@ type Device struct {
 	// its target without an attempt of this rollout that ended ok; where it is
 	// zero, such a device counts as having soaked.
 	Since time.Time `json:"since,omitzero"`
+	// HeardAt is what the record says of when it was heard, as far as a soak
+	// depended on it: a control plane that has heard it earlier must not take
+	// back what another one saw. Zero = the record says nothing; a soak goes by
+	// the later of this and LastSeen. See [Verdict.Heard].
+	HeardAt time.Time `json:"heard_at,omitzero"`
 	// OfflineSince is what the record says of a device that is offline, so
 	// that its reason stays the same whoever plans; zero = from LastSeen.
 	OfflineSince time.Time     `json:"offline_since,omitzero"`

@@ -85,7 +85,8 @@ type Observed struct {
 	Digest       string     `json:"digest,omitempty"`
 	Phase        Phase      `json:"phase"`
 	Reason       string     `json:"reason,omitempty"`
-	Since        time.Time  `json:"since"` // when the daemon first saw this phase
+	Since        time.Time  `json:"since"`             // when the daemon first saw this phase
+	HeardAt      *time.Time `json:"heardAt,omitempty"` // when the last soak was seen to be over, by all daemons alike
 	Online       bool       `json:"online"`
 	OfflineSince *time.Time `json:"offlineSince,omitempty"`
 	AgentVersion string     `json:"agentVersion,omitempty"`

@@ -128,10 +128,10 @@ func sameObserved(a, b *schema.Observed) bool {
 	}
 	x, y := *a, *b
 	x.Sequence, y.Sequence = 0, 0
-	if !timeOf(x.OfflineSince).Equal(timeOf(y.OfflineSince)) || !x.Since.Equal(y.Since) {
+	if !timeOf(x.OfflineSince).Equal(timeOf(y.OfflineSince)) || !timeOf(x.HeardAt).Equal(timeOf(y.HeardAt)) || !x.Since.Equal(y.Since) {
 		return false
 	}
-	x.OfflineSince, y.OfflineSince = nil, nil
+	x.OfflineSince, y.OfflineSince, x.HeardAt, y.HeardAt = nil, nil, nil, nil
 	x.Since, y.Since = time.Time{}, time.Time{}
 	return x == y
 }
@@ -219,6 +219,8 @@ func observedWord(was, is *schema.Observed) string {
 		return "is no longer busy"
 	case was.Phase != is.Phase || was.Attempt != is.Attempt || was.Reason != is.Reason:
 		return "reports " + string(is.Phase)
+	case !timeOf(was.HeardAt).Equal(timeOf(is.HeardAt)):
+		return "has soaked"
 	case was.Generation != is.Generation:
 		return fmt.Sprintf("has seen generation %d", is.Generation)
 	case was.AgentVersion != is.AgentVersion:

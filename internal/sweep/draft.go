@@ -40,6 +40,7 @@ type draft struct {
 	recall *schema.Recall     // made in this pass; its generation is set by finish
 	retire bool               // its record goes to retired/
 	force  bool               // everything is written anew, with a new generation
+	heard  bool               // its record has to say when it was heard
 	owned  bool               // the attempts are a copy
 	moved  bool               // an attempt began, moved or ended in this pass
 
@@ -355,14 +356,20 @@ func (d *draft) observe(online bool, since time.Time, now time.Time) {
 		if r.Hold != nil {
 			next.Held = or(oneLine(r.Hold.Reason), "held on the device")
 		}
-		if old != nil && old.InstallID == next.InstallID && old.Phase == next.Phase && old.Attempt == next.Attempt {
-			next.Since = old.Since
+		if old != nil && old.InstallID == next.InstallID {
+			next.HeardAt = old.HeardAt
+			if old.Phase == next.Phase && old.Attempt == next.Attempt {
+				next.Since = old.Since
+			}
 		}
 	case old == nil && d.facts.Problem == "":
 		return // it has never said anything
 	}
 	if next.Problem = d.facts.Problem; d.facts.Duplicate {
 		next.Problem = "" // it would come and go with the turns
+	}
+	if d.heard && next.InstallID == d.device.InstallID {
+		next.HeardAt = moment(d.device.LastSeen)
 	}
 	next.Online, next.OfflineSince = online, nil
 	if !online && next.InstallID != "" && !since.IsZero() {

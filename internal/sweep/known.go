@@ -88,6 +88,9 @@ func (k *known) lookBy(facts Facts, c clock) (d planner.Device, l look) {
 	d.Seen, d.Duplicate = true, l.facts.Duplicate
 	d.LastSeen = l.facts.LastSeen
 	d.Since = asBefore(&d, observed)
+	if observed != nil && observed.InstallID == d.InstallID {
+		d.HeardAt = timeOf(observed.HeardAt)
+	}
 	d.Online, l.until = online(l.facts, observed, k.offlineAfter(), c)
 	switch {
 	case d.Online && d.LastSeen.IsZero():

@@ -127,7 +127,7 @@ func (p *pass) makeDrafts(res planner.Result) {
 			if e.stands {
 				p.draft(i)
 			}
-		case !e.idle || res.Verdicts[i].Upgrade:
+		case !e.idle || res.Verdicts[i].Upgrade || res.Verdicts[i].Heard:
 			p.draft(i)
 		}
 	}
@@ -140,6 +140,9 @@ func (p *pass) makeDrafts(res planner.Result) {
 
 func (p *pass) draft(i int) *draft {
 	dr := newDraft(&p.d.memory.entries[i], &p.d.memory.devices[i])
+	if dr.member != nil {
+		dr.heard = p.final.Verdicts[i].Heard
+	}
 	if p.rebuilt {
 		dr.complete(p.fleet.fleet)
 	}
