@@ -72,8 +72,8 @@ func (t *workTree) read(path string) ([]byte, error) {
 
 // policyFile finds the file of a policy, readable or not.
 func (t *workTree) policyFile(name string) (string, error) {
-	file := path.Join("policies", name+".yaml")
-	if t.entry(file) != nil {
+	file := "policies/" + name + ".yaml"
+	if !strings.Contains(name, "/") && t.entry(file) != nil {
 		return file, nil
 	}
 	names := t.policies()

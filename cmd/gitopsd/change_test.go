@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -84,6 +85,32 @@ func TestAFileThatChangesMeanwhile(t *testing.T) {
 	}
 }
 
+// TestWhatAKilledEditLeft goes with the next edit of the file, and nothing else
+// does.
+func TestWhatAKilledEditLeft(t *testing.T) {
+	dir := starterFleet(t)
+	folder := filepath.Join(dir, "policies")
+	for _, name := range []string{".gateways.yaml6087041695109702659", ".gateways.yaml", ".gateways.yaml1.swp", ".other.yaml1"} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte("half of"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if code, _, stderr := gitopsd(t, "pause", "gateways", dir, "--reason", "fair"); code != 0 {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if want := []string{".gateways.yaml", ".gateways.yaml1.swp", ".other.yaml1", "gateways.yaml"}; !slices.Equal(names, want) {
+		t.Errorf("got %v, want %v", names, want)
+	}
+}
+
 // TestManyAtOnce: each of several edits of one file is there at the end, or
 // was told that it is not.
 func TestManyAtOnce(t *testing.T) {
@@ -145,6 +172,30 @@ func TestAReleaseIsMadeWholeOrNotAtAll(t *testing.T) {
 	}
 	if _, err := os.Lstat(filepath.Join(dir, "releases/gateways/v2.0.0")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("something is left: %v", err)
+	}
+}
+
+// TestAReleaseIsNoneBeforeItsPayloads: whoever is killed in the middle leaves no
+// release that seems to be whole.
+func TestAReleaseIsNoneBeforeItsPayloads(t *testing.T) {
+	dir := starterFleet(t)
+	tree, err := openWorkTree(dir, "v1.0.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const folder = "releases/gateways/v2.0.0"
+	if err := os.MkdirAll(filepath.Join(dir, folder), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, folder, "payload"), []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	err = tree.write(t.Context(), []fileChange{{path: folder + "/release.yaml", after: []byte("x")}, {path: folder + "/payload", after: []byte("y")}})
+	if err == nil || !strings.Contains(err.Error(), "there is a file already") || readFile(t, dir, folder+"/payload") != "mine" {
+		t.Errorf("got %v", err)
+	}
+	if _, err := os.Lstat(filepath.Join(dir, folder, "release.yaml")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the document was there before its payload: %v", err)
 	}
 }
 

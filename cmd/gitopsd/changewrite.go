@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,7 +25,9 @@ const (
 	lockEvery = 10 * time.Millisecond
 )
 
-// write carries changes out. A document is replaced whole or not at all.
+// write carries changes out, the first one last: it is the document that the
+// others belong to, and without it they are nothing. A document is replaced
+// whole or not at all.
 func (t *workTree) write(ctx context.Context, changes []fileChange) error {
 	root, err := os.OpenRoot(t.dir)
 	if err != nil {
@@ -32,7 +35,7 @@ func (t *workTree) write(ctx context.Context, changes []fileChange) error {
 	}
 	defer root.Close()
 	var made []string
-	for _, c := range changes {
+	for _, c := range slices.Concat(changes[1:], changes[:1]) {
 		if c.before != nil {
 			err = t.replace(ctx, root, c)
 		} else {
@@ -51,6 +54,10 @@ func (t *workTree) write(ctx context.Context, changes []fileChange) error {
 // errChanged is for a file that is not what it was when the change was made.
 var errChanged = errors.New("it has changed meanwhile")
 
+func changedMeanwhile() error {
+	return withHint(errChanged, "nothing was written; run the command again")
+}
+
 // replace puts a new content into the place of a file, if it still has the old
 // one: another gitopsd, or an editor, may have been there.
 func (t *workTree) replace(ctx context.Context, root *os.Root, c fileChange) error {
@@ -60,13 +67,11 @@ func (t *workTree) replace(ctx context.Context, root *os.Root, c fileChange) err
 	}
 	defer folder.Close()
 	name := path.Base(c.path)
-	info, err := regular(folder, name)
-	if err != nil {
+	if _, err := regular(folder, name); err != nil {
 		return err
 	}
 	// The lock is on the file itself, so that nothing is left behind. Whoever
-	// comes second has the lock of a file that is not there any more, and sees
-	// that its content has changed.
+	// comes second has the lock of a file that is not there any more.
 	lock := flock.New(filepath.Join(t.dir, filepath.FromSlash(c.path)), flock.SetFlag(os.O_RDONLY))
 	limited, cancel := context.WithTimeout(ctx, lockLimit)
 	defer cancel()
@@ -75,6 +80,16 @@ func (t *workTree) replace(ctx context.Context, root *os.Root, c fileChange) err
 		return withHint(fmt.Errorf("another program holds a lock on it: %w", err), "try again")
 	}
 	defer func() { _ = lock.Close() }()
+	info, err := regular(folder, name)
+	if err != nil {
+		return err
+	}
+	if ours, err := lock.Stat(); err != nil || !os.SameFile(ours, info) {
+		return changedMeanwhile()
+	}
+	if err := sweepUp(folder, name); err != nil {
+		return err
+	}
 	f, err := renameio.NewPendingFile(name, renameio.WithRoot(folder), renameio.WithStaticPermissions(info.Mode().Perm()))
 	if err != nil {
 		return err
@@ -88,9 +103,30 @@ func (t *workTree) replace(ctx context.Context, root *os.Root, c fileChange) err
 		return err
 	}
 	if !bytes.Equal(now, c.before) {
-		return withHint(errChanged, "nothing was written; run the command again")
+		return changedMeanwhile()
 	}
 	return f.CloseAtomicallyReplace()
+}
+
+// sweepUp takes away what a program that was killed in the middle of a
+// replacement has left beside a file: it is called as the file, between a dot
+// and a number. Whoever has the lock of the file is the only one that writes
+// such a file.
+func sweepUp(folder *os.Root, name string) error {
+	entries, err := fs.ReadDir(folder.FS(), ".")
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		number, ours := strings.CutPrefix(e.Name(), "."+name)
+		if !ours || number == "" || strings.Trim(number, "0123456789") != "" {
+			continue
+		}
+		if err := folder.Remove(e.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }
 
 // openFolder opens a folder of the repository without following a symlink.
@@ -163,6 +199,9 @@ func create(root *os.Root, c fileChange, made *[]string) (err error) {
 	}
 	// O_EXCL: also a file that appeared a moment ago is not overwritten.
 	f, err := folder.OpenFile(path.Base(c.path), os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if errors.Is(err, fs.ErrExist) {
+		return withHint(errors.New("there is a file already"), "it is never overwritten: take it away first, if nobody needs it")
+	}
 	if err != nil {
 		return err
 	}

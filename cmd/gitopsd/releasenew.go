@@ -130,6 +130,8 @@ func (t *workTree) copies(folder, to string) ([]fileChange, error) {
 			continue
 		case e.Mode == schema.ModeSymlink || e.Mode == schema.ModeSubmodule:
 			return nil, withHint(fmt.Errorf("cannot copy %s: it is no file, and is not followed", e.Path), "put the file itself there, or take it away")
+		case e.Size > payloadLimit:
+			return nil, withHint(fmt.Errorf("cannot copy %s: it has more than the %d MiB that a payload may have", e.Path, payloadLimit>>20), "take it out of the folder of the release")
 		}
 		list = append(list, fileChange{path: path.Join(to, rest), copyOf: e})
 	}

@@ -20,13 +20,17 @@ func Diff(path string, before, after []byte) string {
 	if before != nil && bytes.Equal(before, after) {
 		return ""
 	}
-	from := "a/" + path
+	end := "\n"
+	if strings.Contains(path, " ") {
+		end = "\t\n" // as git does: patch takes a name to its first space otherwise
+	}
+	from := "a/" + path + end
 	if before == nil {
-		from = "/dev/null"
+		from = "/dev/null\n"
 	}
 	d := diff{old: splitLines(before), now: splitLines(after)}
 	d.compare()
-	return "--- " + from + "\n+++ b/" + path + "\n" + d.hunks()
+	return "--- " + from + "+++ b/" + path + end + d.hunks()
 }
 
 func splitLines(data []byte) []string {

@@ -31,6 +31,9 @@ func TestDiff(t *testing.T) {
 	if got, want := Diff("d/f", nil, []byte("a\n")), "--- /dev/null\n+++ b/d/f\n@@ -0,0 +1 @@\n+a\n"; got != want {
 		t.Errorf("a new file: got %q, want %q", got, want)
 	}
+	if got, want := Diff("my site/f", []byte("a\n"), []byte("b\n")), "--- a/my site/f\t\n+++ b/my site/f\t\n@@ -1 +1 @@\n-a\n+b\n"; got != want {
+		t.Errorf("a name with a space: got %q, want %q", got, want)
+	}
 }
 
 // TestDiffApplies lets git carry out what is shown.
