@@ -12,7 +12,7 @@ import (
 func starterFleet(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "fleet")
-	if _, err := writeStarter(dir); err != nil {
+	if _, err := writeStarter(dir, partFleet); err != nil {
 		t.Fatal(err)
 	}
 	return dir

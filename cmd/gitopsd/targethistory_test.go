@@ -16,7 +16,7 @@ import (
 func TestRollbackFollowsTheHistory(t *testing.T) {
 	root := t.TempDir()
 	dir := filepath.Join(root, "ops", "fleet")
-	if _, err := writeStarter(dir); err != nil {
+	if _, err := writeStarter(dir, partFleet); err != nil {
 		t.Fatal(err)
 	}
 	for _, v := range []string{"v1.1.0", "v1.2.0"} {
@@ -78,7 +78,7 @@ func TestRollbackFollowsTheHistory(t *testing.T) {
 // whose history was cut off.
 func TestRollbackNeverGoesToWhatIsKnownToBeBad(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "fleet")
-	if _, err := writeStarter(dir); err != nil {
+	if _, err := writeStarter(dir, partFleet); err != nil {
 		t.Fatal(err)
 	}
 	run := func(args ...string) {
