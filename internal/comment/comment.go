@@ -17,7 +17,7 @@ const (
 	MaxBytes = 65_535
 	// MinBytes is enough for the marker, the verdict, what is compared, a stale
 	// banner, and a line that says what is left out.
-	MinBytes = 2_000
+	MinBytes = 4_000
 )
 
 // Options are what a comment depends on beside its content.
@@ -55,6 +55,7 @@ func Render(p *preview.Plan, o Options) string {
 		d.line("")
 		d.line("No status was read: every device counts as seen, online, idle and at `v0.0.0`.")
 	}
+	d.note(p.Note)
 	d.warnings(p.Summary.Warnings)
 	d.changes(p.Changes)
 	d.policies(p.PolicyChanges)
@@ -154,16 +155,10 @@ func lessCareful(list []preview.PolicyChange) int {
 
 // compared says what is compared with what.
 func compared(p *preview.Plan) string {
-	text := place(p.Head)
-	if p.Base != nil {
-		text += " against " + place(*p.Base)
-	} else {
-		text += ", compared with nothing"
+	if p.Base == nil {
+		return place(p.Head) + ", compared with nothing."
 	}
-	if p.Note != "" {
-		text += ": " + prose(p.Note)
-	}
-	return text + "."
+	return place(p.Head) + " against " + place(*p.Base) + "."
 }
 
 func place(p preview.Place) string {

@@ -12,6 +12,7 @@ type importance int
 // The parts, from the one that gives way last.
 const (
 	keepProblems importance = iota
+	keepNote
 	keepCommand
 	keepWarnings
 	keepPolicies

@@ -54,8 +54,10 @@ func Find(body string) (Mark, bool) {
 	return Mark{Name: m[1], Head: m[2], Base: m[3]}, true
 }
 
-// staleRoom is what Stale may add, in bytes; every comment leaves it free.
-const staleRoom = 600
+const (
+	staleRoom     = 600 // bytes that Stale may add; every comment leaves them free
+	longestReason = 120 // runes of a reason
+)
 
 // Stale puts a banner into a comment that is no longer true, below its mark,
 // in place of one that is there already. The reason is a few words, such as
@@ -70,6 +72,12 @@ func Stale(body, reason string) string {
 	if reason == "" {
 		return mark + rest
 	}
-	banner := staleLine + "\n> **Stale:** " + prose(clip(reason, longestReason)) + ". The next run writes this anew.\n\n"
-	return mark + banner + rest
+	banner := func(why string) string {
+		return staleLine + "\n> **Stale:** " + why + ". The next run writes this anew.\n\n"
+	}
+	text := banner(prose(clip(reason, longestReason)))
+	if len(text) > staleRoom {
+		text = banner("something has moved since") // words of many odd signs
+	}
+	return mark + text + rest
 }

@@ -9,6 +9,14 @@ import (
 	"github.com/gitopsd/gitopsd/schema"
 )
 
+// note says why there is no other base.
+func (d *document) note(text string) {
+	if text == "" {
+		return
+	}
+	d.add(part{keep: keepNote, title: "a note", open: "\n", rows: 1, row: func(int) string { return "Note: " + prose(text) + "\n" }})
+}
+
 func (d *document) warnings(list []string) {
 	const most = 20 // warnings
 	d.list(keepWarnings, "Warnings", most, len(list), func(i int) string { return prose(list[i]) })

@@ -11,10 +11,9 @@ import (
 
 // Bounds of text from the repository, in runes.
 const (
-	longestName   = 80  // of a device, a file, a version
-	longestReason = 120 // of a banner
-	longestProse  = 400 // of a sentence
-	longestLine   = 160 // of a difference: what fits a comment without scrolling far
+	longestName  = 80  // of a device, a file, a version
+	longestProse = 400 // of a sentence
+	longestLine  = 160 // of a difference: what fits a comment without scrolling far
 )
 
 // clip makes a text one clean line of at most so many runes. It is cut before
@@ -118,18 +117,24 @@ func prose(s string) string {
 	return strings.Join(words, " ")
 }
 
-// isWord says whether a text is made of letters alone, and cannot be the hash
-// of a commit.
+// isWord says whether a text is made of letters alone, and holds nothing that
+// may be taken for the hash of a commit.
 func isWord(s string) bool {
 	const shortest = 7 // digits of a hash that is made a link
-	hash := len(s) >= shortest
+	run := 0
 	for _, r := range s {
 		if !unicode.IsLetter(r) {
 			return false
 		}
-		hash = hash && strings.ContainsRune("abcdefABCDEF", r)
+		run++
+		if !strings.ContainsRune("abcdefABCDEF", r) {
+			run = 0
+		}
+		if run == shortest {
+			return false
+		}
 	}
-	return !hash
+	return true
 }
 
 // isNumber says whether a text is a short number, perhaps with a unit.
