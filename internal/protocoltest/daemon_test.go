@@ -29,6 +29,7 @@ type daemon struct {
 	firstPass int               // point of the first one that it remembers
 	known     map[string]moment // device → the report that it has read last, and when it had; nil = no pass went through
 
+	news   int           // of which it knows, see [undo]
 	skew   time.Duration // of its wall clock
 	accept bool          // a person says that the clock is right
 	read   view          // what it knows of the operators
@@ -63,6 +64,7 @@ func (w *world) daemonAtWork() *daemon {
 func (d *daemon) pass(ctx context.Context) error {
 	w := d.w
 	w.now = w.now.Add(time.Second)
+	d.news = w.ghost.news
 	if d.running == nil {
 		running, err := sweep.New(d.config())
 		if err != nil {

@@ -31,6 +31,8 @@ type ghost struct {
 
 	moves    []refMove // not looked at yet
 	dirty    bool
+	news     int // moves of refs that no daemon makes
+	undo     undo
 	blobs    map[string]string // of the status branch, by path
 	places   map[string]string // device → path of its record there, retired ones too
 	status   map[string]*recorded
@@ -111,7 +113,10 @@ func (g *ghost) violate(format string, args ...any) {
 func (g *ghost) moved(ref, _, to string) {
 	if ref == statusRef || strings.HasPrefix(ref, g.w.deliveryRefs) {
 		g.moves = append(g.moves, refMove{ref, to, g.w.daemonAtWork()})
-	} else if id, ok := strings.CutPrefix(ref, g.w.reportRefs); ok {
+		return
+	}
+	g.news++
+	if id, ok := strings.CutPrefix(ref, g.w.reportRefs); ok {
 		d := g.device(id)
 		d.reports = append(d.reports, to)
 		d.lastSaid = moment{g.w.now, g.w.points}
@@ -305,6 +310,9 @@ func (g *ghost) newStatus(commit string, by *daemon) {
 		}
 	}
 	g.blobs, g.places = blobs, places
+	if g.w.plans != nil {
+		g.undo.committed(g, by, blobs)
+	}
 }
 
 // newDocument is I7 for the status branch, also where a device was away or

@@ -30,7 +30,7 @@ const (
 	// other, with every pause between them that the policies may ask for.
 	endRounds = 400
 
-	// soakedBy is longer than any soak, and than a heartbeat.
+	// soakedBy is longer than any soak.
 	soakedBy = 16 * time.Minute
 
 	// retryRounds is how often an operator of a fleet that stands still lets
@@ -134,12 +134,7 @@ func (w *world) converge(end ending) {
 		}
 		if why = w.ghost.atRest(); round > 0 && why == "" {
 			if w.lookQuiet {
-				// Two daemons may hear one report on either side of the end of
-				// a soak, and disagree until the next: so all of it is over.
-				for range 2 {
-					w.pass(soakedBy)
-					w.round()
-				}
+				w.pass(soakedBy)
 				w.quiet()
 			}
 			return
