@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gitopsd/gitopsd/internal/view"
 	"github.com/gitopsd/gitopsd/schema"
 )
 
@@ -265,7 +266,7 @@ func (a *app) moveBrake(cmd *cobra.Command, o *brakeOptions, target brakeTarget,
 	}
 	switch {
 	case changed:
-		a.sayln("pushed %s to %s of %s: it applies with the next sweep", short(state.commit), schema.BrakeBranch, redact(spec.Repo.URL))
+		a.sayln("pushed %s to %s of %s: it applies with the next sweep", view.Short(state.commit), schema.BrakeBranch, redact(spec.Repo.URL))
 		if isWorkTree(spec.Repo.URL) {
 			doc.Notes = append(doc.Notes, "warning: that is a clone, and only a daemon that sweeps it will see this; --repo names the fleet repository itself")
 		}
@@ -278,11 +279,6 @@ func (a *app) moveBrake(cmd *cobra.Command, o *brakeOptions, target brakeTarget,
 		a.sayln("the brake does not stop %s; there is nothing to do", clean(target.String()))
 	}
 	return a.writeBrake(doc, o.format)
-}
-
-func short(commit string) string {
-	const shown = 7 // as git shows them
-	return commit[:min(len(commit), shown)]
 }
 
 // knownLimit is how long the source branch may take to say which names there

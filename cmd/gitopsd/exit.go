@@ -108,12 +108,20 @@ func hints(err error) []string {
 	return nil
 }
 
-var unknownFlag = regexp.MustCompile(`^unknown flag: --(\S+)`)
+var (
+	unknownFlag = regexp.MustCompile(`^unknown flag: --(\S+)`)
+	// goParsing is how Go introduces why a number is none: what was given
+	// stands before it already.
+	goParsing = regexp.MustCompile(`: strconv\.\w+: parsing ".*": `)
+)
 
 // flagError makes wrong usage of what the flag parser refuses, with the flag
 // that was probably meant.
 func flagError(cmd *cobra.Command, err error) error {
 	wrong := usagef("%w", err)
+	if goParsing.MatchString(err.Error()) {
+		wrong = usagef("%s", goParsing.ReplaceAllString(err.Error(), ": "))
+	}
 	if m := unknownFlag.FindStringSubmatch(err.Error()); m != nil {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {

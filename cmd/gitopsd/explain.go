@@ -84,7 +84,7 @@ func (a *app) notOnRecord(ctx context.Context, r *reader, status *sweep.Status, 
 		return withHint(fmt.Errorf("the device %q has left the fleet", id), "gitopsd history %s tells when, and what it was assigned", id)
 	}
 	if head, fleet, _ := r.headFleet(ctx, a.build.Version); fleet != nil && fleet.Member(id) != nil {
-		return withHint(fmt.Errorf("no sweep has seen the device %q, which is in %s", id, short(head)),
+		return withHint(fmt.Errorf("no sweep has seen the device %q, which is in %s", id, view.Short(head)),
 			"gitopsd status says when the last sweep was and whether a stop stands; gitopsd plan --repo … shows what the next one would decide")
 	}
 	var ids []string

@@ -111,7 +111,7 @@ func (r *reader) headFleet(ctx context.Context, own string) (head string, fleet 
 	}
 	if !fleet.Valid() {
 		wrong, _ := tally(fleet.Problems)
-		return head, nil, fmt.Sprintf("%s is not valid (%s), so no sweep goes by it; gitopsd validate shows them", short(head), plural(wrong, "error"))
+		return head, nil, fmt.Sprintf("%s is not valid (%s), so no sweep goes by it; gitopsd validate shows them", view.Short(head), plural(wrong, "error"))
 	}
 	return head, fleet, ""
 }

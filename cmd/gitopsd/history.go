@@ -107,7 +107,7 @@ func (a *app) history(ctx context.Context, r *reader, id string, bounds historyB
 		return nil, noDevice(id, ids)
 	}
 	read, err := r.deviceHistory(ctx, tip, file, bounds, func(commits int, back time.Time) {
-		a.sayln("looked at %s, back to %s", plural(commits, "commit"), back.UTC().Format("2006-01-02 15:04Z"))
+		a.sayln("looked at %s, back to %s", plural(commits, "commit"), view.Stamp(back))
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the history of %s: %w", id, err)

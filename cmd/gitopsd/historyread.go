@@ -109,7 +109,7 @@ func (h *historyReader) read(ctx context.Context, file string) error {
 		}
 		var strange *strangeVersion
 		if errors.As(err, &strange) {
-			h.result.why = fmt.Sprintf("what stands there at %s cannot be read: %s", short(found.Commit), strange.why)
+			h.result.why = fmt.Sprintf("what stands there at %s cannot be read: %s", view.Short(found.Commit), strange.why)
 			return nil
 		}
 		if err != nil {
@@ -147,7 +147,7 @@ func (h *historyReader) further(_ string, when time.Time) bool {
 	case h.older >= clockSlop:
 		return false
 	case h.bounds.commits > 0 && looks >= h.bounds.commits:
-		h.result.why = fmt.Sprintf("%s looked at, back to %s", were(looks, "commit"), when.UTC().Format("2006-01-02 15:04Z"))
+		h.result.why = fmt.Sprintf("%s looked at, back to %s", were(looks, "commit"), view.Stamp(when))
 		return false
 	}
 	return true

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gitopsd/gitopsd/internal/simulate"
+	"github.com/gitopsd/gitopsd/internal/sweep"
 	"github.com/gitopsd/gitopsd/internal/view"
 	"github.com/gitopsd/gitopsd/schema"
 )
@@ -16,6 +17,9 @@ import (
 // maxMadeUp bounds a fleet that is invented, in devices: so many take about a
 // minute.
 const maxMadeUp = 20_000
+
+// assumedVersion is what a device runs of which nothing is known.
+const assumedVersion = sweep.AssumedVersion
 
 // simulateOptions are the assumptions, as flags.
 type simulateOptions struct {
@@ -58,8 +62,10 @@ made up, in the proportions of those in the repository.
 
 What a device is now it stays: held ones are held, busy ones busy, and with
 --offline 0% offline ones offline; --back-after lets the last two come back.
-Updates take between half and one and a half of --update-time. The same seed
-gives the same future. Nothing is written and no device is asked.
+Nobody acts: no policy, hold or brake changes, no stop of the daemon comes, and
+no device gets new hardware. Updates take between half and one and a half of
+--update-time. The same seed gives the same future. Nothing is written and no
+device is asked.
 
 Output formats: text, json and yaml (every device and when it moved).
 
@@ -91,7 +97,8 @@ func (o *simulateOptions) bind(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.Var((*nonEmpty)(&o.head), "head", "`revision` to look at (default the working tree)")
 	f.IntVar(&o.devices, "devices", 0, "make up so many devices, in the proportions of those in the repository (at most 20000, which take about a minute)")
-	f.StringVar(&o.by, "by", simulate.DefaultBy, "`label` that sites are told apart by")
+	o.by = simulate.DefaultBy
+	f.Var((*nonEmpty)(&o.by), "by", "`label` that sites are told apart by")
 	f.Uint64Var(&o.seed, "seed", 1, "what is left to chance; the same seed gives the same future")
 	f.Var(&o.updateTime, "update-time", "how long an update takes on the mean")
 	f.Var(&o.offline, "offline", "share of the time for which a device is away")
@@ -191,7 +198,7 @@ func (a *app) narrate(ctx context.Context) func(simulate.Step) error {
 		}
 		if now := time.Now(); now.After(next) {
 			next = now.Add(narrateEvery)
-			a.sayln("simulated until %s: %d of %s there", s.Now.Format("2006-01-02 15:04Z"), s.Arrived, plural(s.Pending, "device"))
+			a.sayln("simulated until %s: %d of %s there", view.Stamp(s.Now), s.Arrived, plural(s.Pending, "device"))
 		}
 		return nil
 	}
@@ -222,7 +229,7 @@ func assumedText(doc *simulate.Simulation) string {
 	if as.Refusals > 0 {
 		text += ", " + rateText(as.Refusals, "", "%s of the devices refuse")
 	}
-	text += fmt.Sprintf("; seed %d", as.Seed)
+	text += fmt.Sprintf(", no stop comes, no hardware is replaced; seed %d", as.Seed)
 	switch {
 	case doc.MadeUp > 0:
 		text += fmt.Sprintf("; %s made up, seen, online, idle and at %s", plural(doc.MadeUp, "device"), assumedVersion)

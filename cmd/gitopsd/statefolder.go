@@ -85,7 +85,7 @@ func openState(base, repo string) (*stateFolder, error) {
 	}
 	temporary, err := os.MkdirTemp("", "gitopsd-state-")
 	if err != nil {
-		return nil, fmt.Errorf("%s %s is in use, and there is no temporary one: %w", dir, action, err)
+		return nil, fmt.Errorf("%s: %s is in use, and there is no temporary one: %w", action, dir, err)
 	}
 	return &stateFolder{path: temporary, temporary: true}, nil
 }

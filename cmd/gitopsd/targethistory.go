@@ -2,9 +2,6 @@ package main
 
 import (
 	"context"
-	"log/slog"
-	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -33,14 +30,11 @@ type pastTargets struct {
 // targetsBefore are the targets that a policy has had in the commits of a work
 // tree. They are none where there is no history.
 func targetsBefore(ctx context.Context, dir, file string) pastTargets {
-	root, inside := gitRoot(dir)
-	if root == "" {
+	local, err := openLocalGit(dir, schema.ServeSpec{})
+	if err != nil || local == nil {
 		return pastTargets{}
 	}
-	r, err := repo.Open(repo.Config{URL: root, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		return pastTargets{}
-	}
+	r := local.repo
 	defer r.Close()
 	past := pastTargets{failures: knownFailures(ctx, r)}
 	branch, err := r.Head(ctx)
@@ -62,7 +56,7 @@ func targetsBefore(ctx context.Context, dir, file string) pastTargets {
 		commits = append(commits, "") // the root's parent is nothing
 	}
 	all := false
-	past.versions, all = targetsOf(ctx, r, commits, path.Join(inside, file))
+	past.versions, all = targetsOf(ctx, r, commits, local.prefix+file)
 	past.whole = past.whole && all
 	return past
 }
@@ -136,24 +130,4 @@ func targetsOf(ctx context.Context, r *repo.Repo, commits []string, file string)
 		}
 	}
 	return targets, changes < targetChanges
-}
-
-// gitRoot finds the work tree that a folder is in, and where in it that is.
-func gitRoot(dir string) (root, inside string) {
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return "", ""
-	}
-	for up := abs; ; up = filepath.Dir(up) {
-		if isWorkTree(up) {
-			rel, err := filepath.Rel(up, abs)
-			if err != nil {
-				return "", ""
-			}
-			return up, filepath.ToSlash(rel)
-		}
-		if up == filepath.Dir(up) {
-			return "", ""
-		}
-	}
 }

@@ -108,9 +108,13 @@ func (s *Simulation) addPolicy(p planner.Policy, sum *planner.Summary) {
 	s.Policies = append(s.Policies, out)
 }
 
-// warnings are about policies that give up updates which are only slow.
+// warnings are about policies that give up updates which are only slow, and
+// about sites that nothing tells apart.
 func (r *run) warnings() []string {
 	list := []string{}
+	if r.cfg.By != DefaultBy && len(r.shown) > 0 && !slices.ContainsFunc(r.shown, func(d *device) bool { return d.record.Site != "" }) {
+		list = append(list, fmt.Sprintf("no device has the label %s, so sites are not told apart", r.cfg.By))
+	}
 	slowest := time.Duration(float64(r.cfg.Assume.UpdateTime) * (1 + spread))
 	for i := range r.in.Policies {
 		p := r.policyNamed(r.in.Policies[i].Name)

@@ -169,7 +169,7 @@ func (g *GroupStanding) lines(policy string) []string {
 		parts = append(parts, fmt.Sprintf("%d refused, allowed %d", g.Refused, g.RefusalLimit))
 	}
 	if g.NextUpgrade != nil {
-		parts = append(parts, "the next one may go at "+stamp(*g.NextUpgrade))
+		parts = append(parts, "the next one may go at "+Stamp(*g.NextUpgrade))
 	}
 	lines := []string{strings.Join(parts, " · ")}
 	if f := g.Fleet; f != nil {
@@ -178,17 +178,17 @@ func (g *GroupStanding) lines(policy string) []string {
 	if w := g.Windows; w != nil {
 		switch {
 		case w.Open && w.Until != nil:
-			lines = append(lines, "windows: open until "+stamp(*w.Until))
+			lines = append(lines, "windows: open until "+Stamp(*w.Until))
 		case w.Open:
 			lines = append(lines, "windows: open")
 		case w.Next != nil:
-			lines = append(lines, "windows: closed until "+stamp(*w.Next))
+			lines = append(lines, "windows: closed until "+Stamp(*w.Next))
 		default:
 			lines = append(lines, "windows: closed, and none opens")
 		}
 	}
 	if g.FrozenUntil != nil {
-		lines = append(lines, "frozen until "+stamp(*g.FrozenUntil))
+		lines = append(lines, "frozen until "+Stamp(*g.FrozenUntil))
 	}
 	if p := g.Pilot; p != nil {
 		text := fmt.Sprintf("pilot: %d of %d done", p.Done, p.Count)
@@ -247,12 +247,9 @@ func underway(inFlight, soaking int, until *time.Time) string {
 	}
 	switch {
 	case soaking > 0 && until != nil:
-		text += fmt.Sprintf(", %d soaking until %s", soaking, stamp(*until))
+		text += fmt.Sprintf(", %d soaking until %s", soaking, Stamp(*until))
 	case soaking > 0:
 		text += fmt.Sprintf(", %d to be heard from after its soak", soaking)
 	}
 	return text
 }
-
-// stamp writes a moment to come with its date.
-func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04Z") }

@@ -101,7 +101,7 @@ func answerColor(e *Explanation) string {
 func untilText(e *Explanation) string {
 	text := Clean(strings.Join(e.Until, ", or "))
 	if e.NotBefore != nil {
-		text += ", not before " + stamp(*e.NotBefore)
+		text += ", not before " + Stamp(*e.NotBefore)
 	}
 	return text
 }
@@ -116,7 +116,7 @@ func nextText(l *Live) string {
 		text += ": " + why
 	}
 	if l.NotBefore != nil {
-		text += ", not before " + stamp(*l.NotBefore)
+		text += ", not before " + Stamp(*l.NotBefore)
 	}
 	return text + "; " + l.Why
 }
@@ -141,7 +141,7 @@ func (e *Explanation) tries() []string {
 		}
 		text := fmt.Sprintf("attempt %d %s", a.Attempt, did(a.Outcome, a.Version))
 		if a.EndedAt != nil {
-			text += " at " + stamp(*a.EndedAt)
+			text += " at " + Stamp(*a.EndedAt)
 		}
 		list = append(list, text)
 	}

@@ -124,14 +124,13 @@ func writeRollouts(b *bytes.Buffer, v *FleetView, look Look) {
 		t.Head = append(t.Head, "LEFT ALONE")
 	}
 	for _, r := range v.Rollouts {
-		state := shownState(&r)
-		color := ""
+		state, color := r.State, ""
 		switch state {
 		case "halted":
 			state, color = "HALTED", colorBad
 		case "done":
 			color = colorGood
-		case "rolling", stateBlocked:
+		case stateRolling:
 			color = colorBusy
 		}
 		s := of[r.Policy]

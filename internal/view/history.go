@@ -176,7 +176,7 @@ func (t *teller) observed() {
 		e := t.add(EventOffline, "offline")
 		if is.OfflineSince != nil {
 			e.Since = is.OfflineSince
-			e.Text = "offline since " + is.OfflineSince.UTC().Format("2006-01-02 15:04Z")
+			e.Text = "offline since " + Stamp(*is.OfflineSince)
 		}
 	case !was.Online && is.Online:
 		t.add(EventOnline, "online again")
@@ -394,14 +394,14 @@ func tellsReason(code string) bool {
 // stamps writes the times of events: with seconds where two of them are in
 // one minute.
 func stamps(events []Event) []string {
-	const minutes, seconds = "2006-01-02 15:04Z", "2006-01-02 15:04:05Z"
+	const seconds = "2006-01-02 15:04:05Z"
 	in := map[string]int{}
 	for i := range events {
-		in[events[i].Time.UTC().Format(minutes)]++
+		in[Stamp(events[i].Time)]++
 	}
 	list := make([]string, len(events))
 	for i := range events {
-		list[i] = events[i].Time.UTC().Format(minutes)
+		list[i] = Stamp(events[i].Time)
 		if in[list[i]] > 1 {
 			list[i] = events[i].Time.UTC().Format(seconds)
 		}

@@ -79,7 +79,7 @@ func gateText(verdicts []preview.Verdict, code string) string {
 			reason = v.Reason
 		case planner.CodeWindow, planner.Frozen:
 			if v.NotBefore != nil {
-				reason = "not before " + stamp(*v.NotBefore)
+				reason = "not before " + Stamp(*v.NotBefore)
 			}
 		}
 		if reason != "" && !slices.Contains(reasons, reason) {

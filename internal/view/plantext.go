@@ -85,7 +85,7 @@ func (t *planText) changes(p *preview.Plan) {
 	}
 	for i := range p.Changes {
 		if i == shownGroups {
-			t.line(0, fmt.Sprintf("and %d more kinds of change: -o json has them", len(p.Changes)-i))
+			t.line(0, "and "+counted(len(p.Changes)-i, "more group")+" of changes: -o json has them")
 			return
 		}
 		g := &p.Changes[i]

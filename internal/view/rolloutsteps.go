@@ -10,16 +10,12 @@ import (
 	"github.com/gitopsd/gitopsd/schema"
 )
 
-// stateBlocked is a rollout on which nobody is on the way, because a limit
-// lets nobody start. The status branch calls it rolling.
-const stateBlocked = "blocked"
+// stateRolling is a rollout that neither a person nor a time holds back.
+const stateRolling = "rolling"
 
-// shownState is the state of a rollout as a person should read it.
-func shownState(r *schema.RolloutStatus) string {
-	if r.State == "rolling" && len(r.InFlight) == 0 && r.Moving == 0 && r.Limit != "" {
-		return stateBlocked
-	}
-	return r.State
+// stuck says whether nobody is on the way, because a limit lets nobody start.
+func stuck(r *schema.RolloutStatus) bool {
+	return r.State == stateRolling && len(r.InFlight) == 0 && r.Moving == 0 && r.Limit != ""
 }
 
 // writeSteps says of each rollout that is under way how far its steps are, and
@@ -50,7 +46,7 @@ func rolloutSteps(r *schema.RolloutStatus, now time.Time) []string {
 		parts = append(parts, "frozen until "+clock(*r.FrozenUntil, now))
 	case r.OpensAt != nil:
 		parts = append(parts, "the window opens "+clock(*r.OpensAt, now))
-	case shownState(r) == stateBlocked:
+	case stuck(r):
 		parts = append(parts, limitText(r.Limit))
 	}
 	return parts

@@ -26,8 +26,8 @@ func TestFleetTextSaysHowFarARolloutIs(t *testing.T) {
 		"a pilot is over":   {schema.RolloutStatus{State: "rolling", Moving: 1, Pilot: &schema.PilotStatus{Count: 2, Done: 2, Over: true}}, "rolling", ""},
 		"a window":          {schema.RolloutStatus{State: "waiting", OpensAt: at(60)}, "waiting", "gateways: the window opens 13:00Z"},
 		"a freeze":          {schema.RolloutStatus{State: "waiting", OpensAt: at(60), FrozenUntil: at(120)}, "waiting", "gateways: frozen until 14:00Z"},
-		"a guard blocks":    {schema.RolloutStatus{State: "rolling", Limit: "FleetGuard", Next: []string{"gw-1"}}, "blocked", "gateways: minAvailable lets nobody go"},
-		"a budget blocks":   {schema.RolloutStatus{State: "rolling", Limit: "Budget", Next: []string{"gw-1"}}, "blocked", "gateways: a budget lets nobody go"},
+		"a guard blocks":    {schema.RolloutStatus{State: "rolling", Limit: "FleetGuard", Next: []string{"gw-1"}}, "rolling", "gateways: minAvailable lets nobody go"},
+		"a budget blocks":   {schema.RolloutStatus{State: "rolling", Limit: "Budget", Next: []string{"gw-1"}}, "rolling", "gateways: a budget lets nobody go"},
 		"one is on the way": {schema.RolloutStatus{State: "rolling", Limit: "Queued", InFlight: []schema.InFlight{{Device: "gw-1"}}}, "rolling", ""},
 		"done":              {schema.RolloutStatus{State: "done", Waves: []schema.WaveStatus{{Name: "canary", Open: true, Satisfied: true}}}, "done", ""},
 	} {

@@ -52,25 +52,20 @@ func (t *simulationText) outcome() {
 		t.line(0, "there are no devices")
 		return
 	case move == 0:
-		t.line(0, fmt.Sprintf("nothing to do: %s on target", isOrAre(s.Current, s.Total)))
+		t.line(0, fmt.Sprintf("nothing to do: %d of %s on target", s.Current, counted(s.Total, "device")))
 		return
-	case s.Arrived == 0:
-		t.line(0, fmt.Sprintf("none of %s gets there", counted(move, "device")))
-	case s.Remaining == 0:
-		t.line(0, fmt.Sprintf("all %s get there in %s, by %s", counted(move, "device"), lengthText(s.DoneAt.Sub(s.Start)), instant(s.DoneAt)))
-	default:
-		t.line(0, fmt.Sprintf("%d of %s get there in %s, by %s; %d do not", s.Arrived, counted(move, "device"), lengthText(s.DoneAt.Sub(s.Start)), instant(s.DoneAt), s.Remaining))
 	}
+	text := fmt.Sprintf("%d of %s will be on target", s.Arrived, counted(move, "device"))
+	if s.Arrived > 0 {
+		text += fmt.Sprintf(" in %s, by %s", lengthText(s.DoneAt.Sub(s.Start)), Stamp(s.DoneAt))
+	}
+	if s.Remaining > 0 {
+		text += fmt.Sprintf("; %d will not", s.Remaining)
+	}
+	t.line(0, text)
 	if s.State == simulate.Unfinished {
-		t.line(0, "and it is not over: this looks no further ahead than "+instant(s.End))
+		t.line(0, "and it is not over: this looks no further ahead than "+Stamp(s.End))
 	}
-}
-
-func isOrAre(n, of int) string {
-	if n == of {
-		return fmt.Sprintf("all %d are", n)
-	}
-	return fmt.Sprintf("%d of %d are", n, of)
 }
 
 // policy writes the timeline of a policy.
@@ -80,7 +75,7 @@ func (t *simulationText) policy(p *simulate.Policy) {
 	if p.Current > 0 {
 		words = append(words, fmt.Sprintf("%d there already", p.Current))
 	}
-	words = append(words, fmt.Sprintf("%d of %d arrive", p.Arrived, p.Devices-p.Current))
+	words = append(words, fmt.Sprintf("%d of %d arrived", p.Arrived, p.Devices-p.Current))
 	if p.Failed > 0 {
 		words = append(words, fmt.Sprintf("%d failed", p.Failed))
 	}
@@ -148,7 +143,7 @@ func (t *simulationText) never() {
 	t.section(name)
 	for i := range list {
 		if i == shownObstacles {
-			t.line(0, fmt.Sprintf("and %d more reasons: -o json has them", len(list)-i))
+			t.line(0, "and "+counted(len(list)-i, "more reason")+": -o json has them")
 			return
 		}
 		o := &list[i]
@@ -175,9 +170,6 @@ func (t *simulationText) badRelease() {
 		t.line(0, text)
 	}
 }
-
-// instant is a time in full.
-func instant(t time.Time) string { return t.UTC().Format("2006-01-02 15:04Z") }
 
 // lengthText is a length of time to two units: "2d 3h", "1h 5m", "40s".
 func lengthText(d time.Duration) string {

@@ -9,6 +9,12 @@ import (
 	"github.com/gitopsd/gitopsd/schema"
 )
 
+// minutes is how a time is written with its date.
+const minutes = "2006-01-02 15:04Z"
+
+// Stamp writes a time with its date, in UTC.
+func Stamp(t time.Time) string { return t.UTC().Format(minutes) }
+
 // clock writes a time with its date only where the day is another one than
 // that of the reference.
 func clock(t, reference time.Time) string {
@@ -19,7 +25,7 @@ func clock(t, reference time.Time) string {
 	if t.Format(time.DateOnly) == reference.Format(time.DateOnly) {
 		return t.Format("15:04Z")
 	}
-	return t.Format("2006-01-02 15:04Z")
+	return Stamp(t)
 }
 
 // spoken is a code as words: "NeverSeen" is "never seen".

@@ -8,12 +8,27 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gitopsd/gitopsd/internal/sweep"
 	"github.com/gitopsd/gitopsd/schema"
 )
 
-// assumedVersion is what a device runs of which nothing is known.
-const assumedVersion = sweep.AssumedVersion
+// nonEmpty is a flag that, once it is given, is given something: an empty one is
+// mostly a variable of a script that is not set, and not the default.
+type nonEmpty string
+
+// String is the text.
+func (f *nonEmpty) String() string { return string(*f) }
+
+// Type names the value in the help.
+func (*nonEmpty) Type() string { return "string" }
+
+// Set takes what is not empty.
+func (f *nonEmpty) Set(text string) error {
+	if text == "" {
+		return errors.New("it is empty; leave it out for the default")
+	}
+	*f = nonEmpty(text)
+	return nil
+}
 
 // share is a flag that is a part of a whole, written as a percentage.
 type share float64
