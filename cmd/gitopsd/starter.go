@@ -203,10 +203,10 @@ func (s *starter) fill(p string, data []byte) (starterFile, error) {
 		}
 		text = strings.NewReplacer(
 			`directory: "."`, "directory: "+string(folder),
-			`GITOPSD_DIRECTORY: "."`, "GITOPSD_DIRECTORY: "+string(folder),
+			`FLEET_DIRECTORY: "."`, "FLEET_DIRECTORY: "+string(folder),
 			"gitopsd/gitopsd@main", "gitopsd/gitopsd@"+s.published(),
 			"gitopsd/gitopsd/main/", "gitopsd/gitopsd/"+s.published()+"/",
-			`GITOPSD_VERSION: "main"`, `GITOPSD_VERSION: "`+s.published()+`"`,
+			`FLEET_GITOPSD_VERSION: "main"`, `FLEET_GITOPSD_VERSION: "`+s.published()+`"`,
 		).Replace(text)
 		// Forges read these only at the root of a repository.
 		for range strings.FieldsFunc(s.prefix, func(c rune) bool { return c == '/' }) {

@@ -162,8 +162,8 @@ func TestStarterNamesWhatIsPublished(t *testing.T) {
 		}
 		for path, lines := range map[string][]string{
 			"../../.github/workflows/fleet.yaml": {"      - uses: gitopsd/gitopsd@" + want + "\n", `          directory: "a \"b\"/c"` + "\n"},
-			"../../.gitlab-ci.yml": {"/gitopsd/gitopsd/" + want + "/ci/gitlab.yml\n", `  GITOPSD_VERSION: "` + want + "\"\n",
-				`  GITOPSD_DIRECTORY: "a \"b\"/c"` + "\n"},
+			"../../.gitlab-ci.yml": {"/gitopsd/gitopsd/" + want + "/ci/gitlab.yml\n", `  FLEET_GITOPSD_VERSION: "` + want + "\"\n",
+				`  FLEET_DIRECTORY: "a \"b\"/c"` + "\n"},
 		} {
 			i := slices.IndexFunc(files, func(f starterFile) bool { return f.path == path })
 			if i < 0 {
