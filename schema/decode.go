@@ -52,7 +52,7 @@ func decodeDocument(doc *document, kind Kind, dst reflect.Value) []Problem {
 	}
 	var problems []Problem
 	more := 0
-	if err := c.schema.Validate(doc.value); err != nil {
+	if err := c.validate(doc.value); err != nil {
 		problems, more = c.schemaProblems(err, doc)
 	}
 	problems, unlistedOdd := doc.withOdd(problems)
@@ -79,7 +79,7 @@ func decodeDocument(doc *document, kind Kind, dst reflect.Value) []Problem {
 func wrongKind(doc *document, kind Kind) (Problem, bool) {
 	m, ok := doc.value.(map[string]any)
 	if !ok {
-		return Problem{Line: doc.root.Line, Column: doc.root.Column, Rule: ruleType, Severity: SeverityError,
+		return Problem{Line: doc.nodes().Line, Column: doc.nodes().Column, Rule: ruleType, Severity: SeverityError,
 			Message: fmt.Sprintf("a mapping is wanted, not %s", typeName(doc.value)),
 			Hint:    "begin with apiVersion: " + APIVersion}, true
 	}

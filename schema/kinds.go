@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"bytes"
 	"embed"
 	"encoding/json"
 	"fmt"
@@ -214,10 +215,17 @@ func nullable(t any) any {
 
 // compiledKind is a schema that was asked for; the others cost nothing.
 type compiledKind struct {
-	once   sync.Once
-	schema *jsonschema.Schema
-	raw    map[string]any
-	err    error
+	kind  Kind
+	once  sync.Once
+	raw   map[string]any
+	shape *shape
+	err   error
+
+	// The library's form of it is made for the first document that is not
+	// plainly right: a fleet without mistakes never pays for it.
+	library    sync.Once
+	schema     *jsonschema.Schema
+	libraryErr error
 }
 
 // compiledKinds is the one cache of the package: a schema is a constant, and
@@ -225,7 +233,7 @@ type compiledKind struct {
 var compiledKinds = func() map[Kind]*compiledKind {
 	m := map[Kind]*compiledKind{}
 	for _, k := range Kinds() {
-		m[k] = &compiledKind{}
+		m[k] = &compiledKind{kind: k}
 	}
 	return m
 }()
@@ -235,29 +243,49 @@ func compiled(k Kind) (*compiledKind, error) {
 	if !ok {
 		return nil, fmt.Errorf("there is no kind %s; the kinds are %s", quote(string(k)), kindList())
 	}
-	c.once.Do(func() { c.compile(k) })
+	c.once.Do(c.read)
 	return c, c.err
 }
 
-func (c *compiledKind) compile(k Kind) {
-	text, err := JSONSchema(k)
-	if err == nil {
-		err = json.Unmarshal(text, &c.raw)
+func (c *compiledKind) read() {
+	if c.raw, c.err = kindSchema(c.kind); c.err == nil {
+		c.shape = newShape(c.raw)
 	}
+}
+
+// validate compares a value with the schema; the error is the library's.
+func (c *compiledKind) validate(v any) error {
+	if c.shape.accepts(v) {
+		return nil
+	}
+	s, err := c.compiled()
 	if err != nil {
-		c.err = err
-		return
+		panic("schema: " + err.Error()) // what is embedded does not compile: tests see to it that it does
+	}
+	return s.Validate(v)
+}
+
+func (c *compiledKind) compiled() (*jsonschema.Schema, error) {
+	c.library.Do(func() { c.schema, c.libraryErr = c.compile() })
+	return c.schema, c.libraryErr
+}
+
+func (c *compiledKind) compile() (*jsonschema.Schema, error) {
+	text, err := json.Marshal(c.raw)
+	if err != nil {
+		return nil, fmt.Errorf("schema of %s: %w", c.kind, err)
 	}
 	id, _ := c.raw["$id"].(string)
 	compiler := jsonschema.NewCompiler()
 	compiler.Draft = jsonschema.Draft2020
 	compiler.AssertFormat = true
 	compiler.LoadURL = refuseURL
-	if err := compiler.AddResource(id, strings.NewReader(string(text))); err != nil {
-		c.err = fmt.Errorf("schema of %s: %w", k, err)
-		return
+	if err := compiler.AddResource(id, bytes.NewReader(text)); err != nil {
+		return nil, fmt.Errorf("schema of %s: %w", c.kind, err)
 	}
-	if c.schema, err = compiler.Compile(id); err != nil {
-		c.err = fmt.Errorf("schema of %s: %w", k, err)
+	s, err := compiler.Compile(id)
+	if err != nil {
+		return nil, fmt.Errorf("schema of %s: %w", c.kind, err)
 	}
+	return s, nil
 }

@@ -10,7 +10,7 @@ import (
 // that it stands under (nil in a list and at the root), and whether it is the
 // very place that was asked for.
 func (d *document) locate(keys []string) (key, value *yaml.Node, exact bool) {
-	value = d.root
+	value = d.nodes()
 	for _, want := range keys {
 		var nextKey, next *yaml.Node
 		switch value.Kind {

@@ -31,7 +31,8 @@ const (
 // is not safe for concurrent use.
 type document struct {
 	value any // map[string]any, []any, string, bool, int64, float64 or nil
-	root  *yaml.Node
+	data  []byte
+	root  *yaml.Node // nil until a position is asked for, where nobody needed it before: see nodes
 	odd   []oddNumber
 	index map[*yaml.Node]map[string]int // see member; nil = nothing looked for yet
 }
@@ -75,6 +76,9 @@ func readDocument(data []byte) (doc *document, problems []Problem) {
 			Message: fmt.Sprintf("the document has %d bytes, more than the %d that are read", len(data), maxDocument),
 			Hint:    "put large content into a file of its own and name it as source"}}
 	}
+	if value, plain := tryPlain(data); plain {
+		return &document{value: value, data: data}, nil
+	}
 	if p, bad := notUTF8(data); bad {
 		return nil, []Problem{p}
 	}
@@ -83,6 +87,33 @@ func readDocument(data []byte) (doc *document, problems []Problem) {
 			Message: fmt.Sprintf("the document has more commas, colons, brackets and line ends than could belong to %d values", maxNodes),
 			Hint:    "split it, or put large content into a file of its own and name it as source"}}
 	}
+	return parseDocument(data)
+}
+
+// tryPlain is readPlain for hostile input: should that panic, the parser decides.
+func tryPlain(data []byte) (value any, ok bool) {
+	defer func() {
+		if recover() != nil {
+			value, ok = nil, false
+		}
+	}()
+	return readPlain(data)
+}
+
+// nodes is the node tree of a document.
+func (d *document) nodes() *yaml.Node {
+	if d.root != nil {
+		return d.root
+	}
+	d.root = &yaml.Node{Line: 1, Column: 1}
+	if parsed, _ := parseDocument(d.data); parsed != nil {
+		d.root = parsed.root
+	}
+	return d.root
+}
+
+// parseDocument is readDocument by way of the parser.
+func parseDocument(data []byte) (doc *document, problems []Problem) {
 	// The parser is written for cooperative input; its panics must not take
 	// the daemon down with one bad file.
 	defer func() {
@@ -99,7 +130,7 @@ func readDocument(data []byte) (doc *document, problems []Problem) {
 	case err != nil:
 		return nil, []Problem{syntaxProblem(err, data, 0)}
 	}
-	r := &reading{doc: &document{root: &root}}
+	r := &reading{doc: &document{data: data, root: &root}}
 	if len(root.Content) != 1 || isEmptyNode(root.Content[0]) {
 		r.problems = append(r.problems, emptyDocument(max(root.Line, 1)))
 	} else {
