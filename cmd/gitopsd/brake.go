@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -116,12 +115,6 @@ which are listed.`,
 	return cmd
 }
 
-// brakeTarget is what a brake is to stop.
-type brakeTarget struct {
-	policy, device string
-	all            bool
-}
-
 // brakeOptions are the flags of the commands that push.
 type brakeOptions struct {
 	*readerOptions
@@ -143,74 +136,6 @@ func bindBrake(a *app, cmd *cobra.Command, target *brakeTarget) *brakeOptions {
 	_ = cmd.RegisterFlagCompletionFunc("author-name", offerNothing)
 	_ = cmd.RegisterFlagCompletionFunc("author-email", offerNothing)
 	return o
-}
-
-// check wants exactly one thing to stop.
-func (b *brakeTarget) check(cmd *cobra.Command, args []string) error {
-	given := 0
-	if len(args) > 0 {
-		b.policy = args[0]
-		given++
-	}
-	if b.device != "" {
-		given++
-	}
-	if b.all {
-		given++
-	}
-	switch {
-	case given == 0:
-		return withHint(usagef("nothing is named: a POLICY, --device ID or --all"), "%s --help has examples", cmd.CommandPath())
-	case given > 1:
-		return withHint(usagef("only one of POLICY, --device ID and --all at a time"), "run it once for each")
-	}
-	return nil
-}
-
-// String is how people call it.
-func (b brakeTarget) String() string {
-	switch {
-	case b.all:
-		return "everything"
-	case b.device != "":
-		return "device " + b.device
-	}
-	return b.policy
-}
-
-// path is where it stands in a brake.yaml.
-func (b brakeTarget) path() []string {
-	switch {
-	case b.all:
-		return []string{"all"}
-	case b.device != "":
-		return []string{"devices", b.device}
-	}
-	return []string{"policies", b.policy}
-}
-
-// meant is the one of the stops that stand there which was probably meant; ""
-// where none is near.
-func (b brakeTarget) meant(stands *schema.Brake) string {
-	switch {
-	case b.all:
-		return ""
-	case b.device != "":
-		if near := nearest(b.device, slices.Sorted(maps.Keys(stands.Devices))); near != "" {
-			return "--device " + near
-		}
-		if _, ok := stands.Policies[b.device]; ok {
-			return b.device + ", which is a policy"
-		}
-		return ""
-	}
-	if near := nearest(b.policy, slices.Sorted(maps.Keys(stands.Policies))); near != "" {
-		return near
-	}
-	if _, ok := stands.Devices[b.policy]; ok {
-		return "--device " + b.policy
-	}
-	return ""
 }
 
 // swept refuses a clone that only people work in: a stop there stops nothing.
@@ -274,9 +199,9 @@ func (a *app) moveBrake(cmd *cobra.Command, o *brakeOptions, target brakeTarget,
 		a.sayln("%s is stopped already, with this reason; there is nothing to do", clean(target.String()))
 	default:
 		if near := target.meant(&state.reading.Brake); near != "" {
-			return withHint(fmt.Errorf("the brake does not stop %s, and nothing was changed", target), "did you mean %s?", near)
+			return withHint(fmt.Errorf("the brake has no stop of %s, and nothing was changed", target), "did you mean %s?", near)
 		}
-		a.sayln("the brake does not stop %s; there is nothing to do", clean(target.String()))
+		a.sayln("the brake has no stop of %s; there is nothing to do", clean(target.String()))
 	}
 	return a.writeBrake(doc, o.format)
 }

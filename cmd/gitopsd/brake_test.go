@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net/http"
@@ -8,8 +9,10 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/gitopsd/gitopsd/internal/gitserver"
+	"github.com/gitopsd/gitopsd/internal/view"
 	"github.com/gitopsd/gitopsd/repo"
 	"github.com/gitopsd/gitopsd/schema"
 )
@@ -179,6 +182,29 @@ func TestBrakeNotes(t *testing.T) {
 		doc := brakeStatusOf(brakeState{reading: schema.ReadBrake(brakeFile, []byte(text))})
 		if len(doc.Notes) != 1 || !strings.HasPrefix(doc.Notes[0], "warning: brake.yaml:1:") || strings.Count(doc.Notes[0], "warning") != 1 {
 			t.Errorf("%s: %q", text, doc.Notes)
+		}
+	}
+}
+
+// TestBrakeTableFits a narrow terminal: who and why come before since when.
+func TestBrakeTableFits(t *testing.T) {
+	since := time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
+	table := brakeTable([]brakeEntry{
+		{Scope: scopePolicy, Name: "gateways", Reason: "they lose their uplink", Since: &since, By: "Jo <jo@example.com>"},
+		{Scope: scopeDevice, Name: "gw-berlin-01", Reason: "I look at it"},
+	})
+	for _, width := range []int{40, 60} {
+		var b bytes.Buffer
+		if err := table.Write(&b, view.Look{Width: width}); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(b.String()) {
+			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > width {
+				t.Errorf("%d characters in %d columns: %s", n, width, line)
+			}
+		}
+		if !strings.Contains(b.String(), "REASON") || !strings.Contains(b.String(), "uplink") {
+			t.Errorf("in %d columns no reason:\n%s", width, b.String())
 		}
 	}
 }

@@ -176,12 +176,18 @@ func (a *app) writeBrake(doc brakeStatus, format *output) error {
 	if len(doc.Entries) == 0 {
 		return nil
 	}
-	dated := slices.ContainsFunc(doc.Entries, func(e brakeEntry) bool { return e.Since != nil })
+	t := brakeTable(doc.Entries)
+	return t.Write(a.out, a.look())
+}
+
+// brakeTable shows what is stopped and, where one of them tells, since when.
+func brakeTable(entries []brakeEntry) view.Table {
+	dated := slices.ContainsFunc(entries, func(e brakeEntry) bool { return e.Since != nil })
 	t := view.Table{Head: []string{"STOPPED", "REASON"}}
 	if dated {
-		t.Head = []string{"STOPPED", "SINCE", "BY", "REASON"}
+		t = view.Table{Head: []string{"STOPPED", "SINCE", "BY", "REASON"}, Spare: []string{"SINCE", "BY"}}
 	}
-	for _, e := range doc.Entries {
+	for _, e := range entries {
 		what := "everything"
 		if e.Scope != scopeAll {
 			what = e.Scope + " " + e.Name
@@ -195,5 +201,5 @@ func (a *app) writeBrake(doc brakeStatus, format *output) error {
 			t.Row(what, e.Since.Format(time.RFC3339), or(e.By, "-"), e.Reason)
 		}
 	}
-	return t.Write(a.out, a.look())
+	return t
 }
