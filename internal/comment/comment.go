@@ -40,6 +40,14 @@ func (o Options) limit() int {
 	return min(max(o.Limit, MinBytes), MaxBytes)
 }
 
+// fleet introduces what is said of one of several fleets.
+func (o Options) fleet() string {
+	if o.Name == "" {
+		return ""
+	}
+	return "In " + code(clip(o.Name, longestName)) + ": "
+}
+
 // Render writes what a change would do.
 func Render(p *preview.Plan, o Options) string {
 	mark := Mark{Name: o.Name, Head: p.Head.Commit}
@@ -50,7 +58,7 @@ func Render(p *preview.Plan, o Options) string {
 	d.line("%s", mark)
 	d.line("### gitopsd plan: %s", verdict(p))
 	d.line("")
-	d.line("%s", compared(p))
+	d.line("%s%s", o.fleet(), compared(p))
 	if p.Summary.Assumed {
 		d.line("")
 		d.line("No status was read: every device counts as seen, online, idle and at `v0.0.0`.")
@@ -79,7 +87,7 @@ func RenderProblems(head preview.Place, problems []schema.Problem, o Options) st
 	}
 	d.line("### gitopsd plan: %s", text)
 	d.line("")
-	d.line("%s cannot be planned before its errors are corrected.", place(head))
+	d.line("%s%s cannot be planned before its errors are corrected.", o.fleet(), place(head))
 	d.problems(problems)
 	return d.String()
 }

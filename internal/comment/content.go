@@ -109,8 +109,12 @@ func (d *document) everyChange(groups []preview.Group) {
 		rows: len(at), row: func(i int) string {
 			g := &groups[at[i].group]
 			text := elementLines(&g.Changes[at[i].change])
-			if at[i].change == 0 {
-				text = groupLine(g) + text
+			if at[i].change > 0 {
+				return text
+			}
+			text = groupLine(g) + text
+			if i > 0 {
+				text = "\n" + text
 			}
 			return text
 		},
@@ -119,7 +123,7 @@ func (d *document) everyChange(groups []preview.Group) {
 
 // groupLine introduces the changes of a group.
 func groupLine(g *preview.Group) string {
-	text := "\n**" + counted(len(g.Devices), "device") + "** " + versions(g.From, g.To) + ": " + names(g.Devices)
+	text := "**" + counted(len(g.Devices), "device") + "** " + versions(g.From, g.To) + ": " + names(g.Devices)
 	if g.Variants > 1 {
 		text += fmt.Sprintf("; %d variants of one change, shown as it is on %s", g.Variants, code(clip(g.Example, longestName)))
 	}
@@ -210,5 +214,5 @@ func difference(ch *preview.Change) string {
 	if ch.Content.More > 0 {
 		lines = append(lines, "… "+counted(ch.Content.More, "more line"))
 	}
-	return "\n" + fenced("diff", lines) + "\n"
+	return "\n" + fenced("diff", lines)
 }

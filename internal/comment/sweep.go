@@ -71,7 +71,7 @@ func (d *document) moving(p *preview.Plan) {
 			return code(clip(r.Device, longestName)) + " is recalled: " + prose(r.Because)
 		}
 		v := moves[i-len(p.Recalls)]
-		return code(clip(v.Device, longestName)) + " " + versions(v.Version, v.Target) + ": " + prose(v.Reason)
+		return code(clip(v.Device, longestName)) + ": " + prose(v.Reason)
 	})
 }
 

@@ -104,12 +104,14 @@ func prose(s string) string {
 	for i, w := range words {
 		core := strings.TrimLeft(w, `("`)
 		lead := w[:len(w)-len(core)]
-		core = strings.TrimRight(core, `,;:.)"`)
+		core = strings.TrimRight(core, `,;:.?)"`)
 		trail := w[len(lead)+len(core):]
 		switch {
 		case core == "":
 			words[i] = code(w)
-		case isWord(core), isNumber(core) && !strings.ContainsAny(trail[:min(1, len(trail))], ".)"), i > 0 && isSign(core):
+		case isWord(core), i > 0 && (isNumber(core) || isSign(core)): // a number or a sign may begin a list
+		case strings.HasSuffix(lead, `"`) && strings.HasPrefix(trail, `"`):
+			words[i] = lead[:len(lead)-1] + code(core) + trail[1:]
 		default:
 			words[i] = lead + code(core) + trail
 		}
@@ -117,13 +119,13 @@ func prose(s string) string {
 	return strings.Join(words, " ")
 }
 
-// isWord says whether a text is made of letters alone, and holds nothing that
-// may be taken for the hash of a commit.
+// isWord says whether a text is made of letters, an apostrophe perhaps, and
+// holds nothing that may be taken for the hash of a commit.
 func isWord(s string) bool {
 	const shortest = 7 // digits of a hash that is made a link
 	run := 0
-	for _, r := range s {
-		if !unicode.IsLetter(r) {
+	for i, r := range s {
+		if !unicode.IsLetter(r) && (r != '\'' || i == 0) {
 			return false
 		}
 		run++
