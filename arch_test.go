@@ -36,6 +36,7 @@ var layers = []layer{
 	{"internal/simulate", []string{"schema", "planner"}, "a simulation is the planner in a world of values: it needs no fleet repository"},
 	{"internal/view", []string{"schema", "planner", "internal/preview", "internal/simulate"}, "a view is made of documents, not of a repository"},
 	{"internal/gitserver", nil, "a test's server must not share mistakes with the client that it tests"},
+	{"internal/githubtest", nil, "a test's server must not share mistakes with the client that it tests"},
 	{"examples", nil, "an example is data"},
 	{"internal", []string{"schema", "planner", "repo", "agentsync", "reconcile", "internal", "examples"}, "the command joins the packages, nothing imports the command"},
 	{"cmd", []string{"schema", "planner", "repo", "agentsync", "reconcile", "internal", "examples"}, "a command is imported by nothing"},
@@ -71,11 +72,14 @@ var clocks = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "T
 var outside = []struct{ prefix, reason string }{
 	{"github.com/go-git/go-git", "git is the business of package repo alone: its pitfalls are known there"},
 	{"github.com/spf13/cobra", "command lines are the business of cmd/gitopsd alone"},
+	{"github.com/google/go-github", "the API is the business of internal/github alone: its limits are kept there"},
 }
 
 var outsideAllowed = map[string]string{
 	"github.com/go-git/go-git": "repo",
 	"github.com/spf13/cobra":   "cmd/gitopsd",
+
+	"github.com/google/go-github": "internal/github",
 }
 
 type file struct {
