@@ -8,6 +8,8 @@ TOOLS         := $(BIN)/tools
 # Pinned, so that a new release of a tool never turns a finished change red.
 GOLANGCI_LINT_VERSION := v2.15.0
 GOLANGCI_LINT         := $(TOOLS)/golangci-lint-$(GOLANGCI_LINT_VERSION)
+ACTIONLINT_VERSION    := v1.7.12
+ACTIONLINT            := $(TOOLS)/actionlint-$(ACTIONLINT_VERSION)
 
 # More flags for go test, for example TESTFLAGS=-v.
 TESTFLAGS     ?=
@@ -54,6 +56,10 @@ $(GOLANGCI_LINT):
 	GOBIN=$(CURDIR)/$(TOOLS) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
 	mv $(TOOLS)/golangci-lint $@
 
+$(ACTIONLINT):
+	GOBIN=$(CURDIR)/$(TOOLS) $(GO) install github.com/rhysd/actionlint/cmd/actionlint@$(ACTIONLINT_VERSION)
+	mv $(TOOLS)/actionlint $@
+
 # Inputs that are merely interesting are hardly made smaller: with targets that
 # run a whole fleet that would take all of the time.
 .PHONY: fuzz
@@ -74,7 +80,7 @@ demo: build ## watch a fleet roll out, stop a bad release, and finish with the f
 	./$(BIN)/gitopsd demo
 
 .PHONY: test-system
-test-system: ## run the tests that need root or minutes
+test-system: $(ACTIONLINT) ## run the tests that need root or minutes
 	$(GO) test -tags system -run '^TestSystem' -timeout 20m $(TESTFLAGS) ./...
 
 .PHONY: soak

@@ -60,7 +60,14 @@ echo "::endgroup::"
 if [ "$planned" -ne 0 ] && [ "$planned" -ne 3 ]; then no_preview "gitopsd plan ended with $planned; the log of this step says why"; fi
 if [ ! -s "$comment" ]; then exit "$code"; fi
 echo "comment-file=$comment" >>"$GITHUB_OUTPUT"
-# Of an invalid fleet the summary has the problems already.
-if [ "$code" -eq 0 ]; then cat "$comment" >>"$GITHUB_STEP_SUMMARY"; fi
+# Of an invalid fleet the summary has the problems already. Of a summary over
+# 1 MiB GitHub shows nothing, and thousands of warnings may be in it.
+if [ "$code" -eq 0 ]; then
+  if [ $(($(wc -c <"$GITHUB_STEP_SUMMARY") + $(wc -c <"$comment"))) -le 1048576 ]; then
+    cat "$comment" >>"$GITHUB_STEP_SUMMARY"
+  else
+    echo "the preview does not fit the summary beside the warnings; it is in the log"
+  fi
+fi
 if [ -n "$TOKEN" ]; then bash "$here/comment.sh" "$comment"; fi
 exit "$code"
