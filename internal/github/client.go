@@ -2,6 +2,7 @@ package github
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -233,12 +234,18 @@ func (c *client) statuses(ctx context.Context, commit string) (map[string]Status
 	return out, c.failed("read the statuses of "+short(commit), err)
 }
 
+// errNotMade is for a proxy that answers in place of the API.
+var errNotMade = errors.New("the answer is not what was asked to be made")
+
 func (c *client) setStatus(ctx context.Context, commit string, s Status) error {
 	status := &gh.RepoStatus{Context: &s.Context, State: gh.String(string(s.State)), Description: &s.Description}
 	if s.URL != "" {
 		status.TargetURL = &s.URL
 	}
-	_, _, err := c.repo.Repositories.CreateStatus(ctx, c.owner, c.name, commit, status)
+	made, _, err := c.repo.Repositories.CreateStatus(ctx, c.owner, c.name, commit, status)
+	if err == nil && made.GetContext() != s.Context {
+		err = errNotMade
+	}
 	return c.failed("write the status "+s.Context+" of "+short(commit), err)
 }
 
@@ -258,6 +265,9 @@ func (c *client) comments(ctx context.Context, number int) ([]note, error) {
 
 func (c *client) addComment(ctx context.Context, number int, body string) (note, error) {
 	n, _, err := c.repo.Issues.CreateComment(ctx, c.owner, c.name, number, &gh.IssueComment{Body: &body})
+	if err == nil && n.GetID() == 0 {
+		err = errNotMade
+	}
 	if err != nil {
 		return note{}, c.failed(fmt.Sprintf("comment on pull request %d", number), err)
 	}

@@ -75,11 +75,11 @@ type manners struct {
 const defaultLimit = 5000
 
 // New serves owner/name until the test ends. commits says which commits there
-// are; nil = every one.
+// are; nil = every one but that of zeros.
 func New(t testing.TB, owner, name string, commits func(sha string) bool) *Server {
 	t.Helper()
 	if commits == nil {
-		commits = func(string) bool { return true }
+		commits = func(sha string) bool { return strings.Trim(sha, "0") != "" }
 	}
 	s := &Server{
 		owner: owner, name: name, commits: commits, limit: defaultLimit, lastID: 1000,
