@@ -79,6 +79,10 @@ bench: ## run the benchmarks, each beside its reference (BENCH, BENCHTIME)
 demo: build ## watch a fleet roll out, stop a bad release, and finish with the fix
 	./$(BIN)/gitopsd demo
 
+.PHONY: pictures
+pictures: ## draw the comments of the documentation anew (needs Chromium)
+	$(GO) run ./internal/comment/pictures
+
 .PHONY: test-system
 test-system: $(ACTIONLINT) ## run the tests that need root or minutes
 	$(GO) test -tags system -run '^TestSystem' -timeout 20m $(TESTFLAGS) ./...

@@ -33,19 +33,22 @@ What looks like a secret is not printed.`,
 	revisions := bindRevisions(cmd)
 	format.bind(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return a.comparison(cmd, options, revisions, folder(args, 1), true, func(in preview.Input) error {
-			doc := preview.Look(in, args[0])
-			if doc == nil {
-				_, err := findMember(in.Head.Fleet, args[0])
-				return err
-			}
-			switch format.value {
-			case "json":
-				return writeJSON(a.out, doc)
-			case "yaml":
-				return a.writeYAML(doc)
-			}
-			return view.WriteDiff(a.out, doc, a.look())
+		return a.compare(cmd, comparison{
+			options: options, revisions: revisions, dir: folder(args, 1), assigned: true,
+			then: func(_ *sides, in preview.Input) error {
+				doc := preview.Look(in, args[0])
+				if doc == nil {
+					_, err := findMember(in.Head.Fleet, args[0])
+					return err
+				}
+				switch format.value {
+				case "json":
+					return writeJSON(a.out, doc)
+				case "yaml":
+					return a.writeYAML(doc)
+				}
+				return view.WriteDiff(a.out, doc, a.look())
+			},
 		})
 	}
 	return cmd

@@ -12,7 +12,10 @@ import (
 
 func planCommand(a *app) *cobra.Command {
 	format := newOutput("table", "wide", "json", "yaml", "name")
-	var exitCode bool
+	var (
+		notes    commentOutput
+		exitCode bool
+	)
 	cmd := &cobra.Command{
 		Use:   "plan [DIR]",
 		Short: "Show what a change would do, and what the next sweep would",
@@ -32,6 +35,11 @@ there; without it devices count as seen, online, idle, capable and at v0.0.0,
 and the summary says so. Without a base the head is compared with what was
 assigned.
 
+With --comment-file the same is written as one comment for a pull request, in
+the markdown of GitHub and within its limits: also for an invalid head, then
+with its problems. The file is replaced whole, or stays as it is; - is standard
+output, in place of the plan.
+
 Output formats: table, wide (more of each device), json and yaml (everything),
 name (the devices that the next sweep would upgrade or recall, one a line).
 
@@ -44,25 +52,39 @@ something would. Without it: 0. An invalid head always ends with 3.`,
   gitopsd plan examples/fleet-repo
   gitopsd plan --repo https://git.example/fleet.git --exit-code
   gitopsd plan --base main --head topic --repo https://git.example/fleet.git
+  gitopsd plan --base origin/main --comment-file comment.md
   gitopsd plan -o json | jq -r '.verdicts[] | select(.upgrade) | .device'`,
 	}
 	options := bindReader(cmd)
 	revisions := bindRevisions(cmd)
 	format.bind(cmd)
+	notes.bind(cmd)
 	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "end with 3 if something would be upgraded or recalled")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return a.comparison(cmd, options, revisions, folder(args, 0), false, func(in preview.Input) error {
-			doc := preview.Compare(in)
-			for _, p := range in.Head.Fleet.Problems {
-				doc.Summary.Warnings = append(doc.Summary.Warnings, problemText(p))
-			}
-			if err := a.printPlan(doc, format.value); err != nil {
-				return err
-			}
-			if exitCode && doc.Summary.Upgrades+doc.Summary.Recalls > 0 {
-				return contentProblems()
-			}
-			return nil
+		if err := notes.check(cmd); err != nil {
+			return err
+		}
+		return a.compare(cmd, comparison{
+			options: options, revisions: revisions, dir: folder(args, 0),
+			invalid: func(s *sides, head *side) error { return notes.problems(a, s, head) },
+			then: func(s *sides, in preview.Input) error {
+				doc := preview.Compare(in)
+				for _, p := range in.Head.Fleet.Problems {
+					doc.Summary.Warnings = append(doc.Summary.Warnings, problemText(p))
+				}
+				if err := notes.plan(a, s, doc); err != nil {
+					return err
+				}
+				if !notes.alone() {
+					if err := a.printPlan(doc, format.value); err != nil {
+						return err
+					}
+				}
+				if exitCode && doc.Summary.Upgrades+doc.Summary.Recalls > 0 {
+					return contentProblems()
+				}
+				return nil
+			},
 		})
 	}
 	return cmd

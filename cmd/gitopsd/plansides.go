@@ -67,8 +67,8 @@ func (s *sides) close() error {
 	return s.local.repo.Close()
 }
 
-// head loads what is looked at. An invalid one is an error after its problems
-// were printed.
+// head loads what is looked at. An invalid one is given with an error, after its
+// problems were printed.
 func (s *sides) head(ctx context.Context, revision string) (*side, error) {
 	var head *side
 	name := s.dir
@@ -99,9 +99,9 @@ func (s *sides) head(ctx context.Context, revision string) (*side, error) {
 	switch {
 	case head.fleet.Valid():
 	case revision == "":
-		return nil, s.app.invalid(name, head.fleet)
+		return head, s.app.invalid(name, head.fleet)
 	default:
-		return nil, withHint(s.app.notValid(name, head.fleet), "check out %s, correct what stands above, and gitopsd validate checks it again", revision)
+		return head, withHint(s.app.notValid(name, head.fleet), "check out %s, correct what stands above, and gitopsd validate checks it again", revision)
 	}
 	return head, nil
 }
@@ -220,25 +220,42 @@ func (f *files) payload(id string) ([]byte, error) {
 	return f.Read(e, payloadLimit)
 }
 
-// comparison loads both sides and the present status, plans, and calls then
-// while all of it can be read.
-func (a *app) comparison(cmd *cobra.Command, options *readerOptions, revisions *revisionOptions, dir string, assigned bool, then func(preview.Input) error) (err error) {
-	spec, _, _, err := options.resolve(cmd, a.env)
+// comparison is what a command wants to be compared.
+type comparison struct {
+	options   *readerOptions
+	revisions *revisionOptions
+	dir       string
+	// assigned says that what was assigned is compared with, where no base is
+	// named and a repository is.
+	assigned bool
+	// invalid hears of a head that is not valid; nil = its problems on standard
+	// error are enough.
+	invalid func(*sides, *side) error
+	// then is called while all of both sides can be read.
+	then func(*sides, preview.Input) error
+}
+
+// compare loads both sides and the present status, and plans.
+func (a *app) compare(cmd *cobra.Command, c comparison) (err error) {
+	spec, _, _, err := c.options.resolve(cmd, a.env)
 	if err != nil {
 		return err
 	}
 	ctx := cmd.Context()
-	s := a.openSides(dir, spec)
+	s := a.openSides(c.dir, spec)
 	defer func() { err = errors.Join(err, s.close()) }()
-	head, err := s.head(ctx, revisions.head)
+	head, err := s.head(ctx, c.revisions.head)
 	if err != nil {
+		if head != nil && c.invalid != nil {
+			err = errors.Join(err, c.invalid(s, head))
+		}
 		return err
 	}
 	in := preview.Input{Now: time.Now(), DeletionLimit: func(total int) int { return sweep.DeletionLimit(head.fleet, total) }}
 	var base *side
 	// What a device was assigned is nearer to it than what some commit says.
-	if !assigned || revisions.base != "" || spec.Repo.URL == "" {
-		if base, in.Note, err = s.base(ctx, revisions.base, head); err != nil {
+	if !c.assigned || c.revisions.base != "" || spec.Repo.URL == "" {
+		if base, in.Note, err = s.base(ctx, c.revisions.base, head); err != nil {
 			return err
 		}
 	}
@@ -253,5 +270,5 @@ func (a *app) comparison(cmd *cobra.Command, options *readerOptions, revisions *
 		revision := base.revision(present.plan(base.fleet, in.Now, a.build.Version))
 		in.Base = &revision
 	}
-	return then(in)
+	return c.then(s, in)
 }
