@@ -60,7 +60,15 @@ type ServeSpec struct {
 	State        string        `json:"state,omitempty"`    // folder
 	LogFormat    string        `json:"logFormat,omitempty"`
 	LogLevel     string        `json:"logLevel,omitempty"`
-	Author       Author        `json:"author,omitzero"` // of the status commits
+	Author       Author        `json:"author,omitzero"`  // of the status commits
+	Listen       string        `json:"listen,omitempty"` // host:port for webhooks; "" = nothing listens
+	Webhook      WebhookConfig `json:"webhook,omitzero"`
+}
+
+// WebhookConfig says who may tell the daemon to sweep.
+type WebhookConfig struct {
+	SecretFile string `json:"secretFile,omitempty"` // one secret a line; read for every request
+	Repository string `json:"repository,omitempty"` // the fleet repository's name at the sender, owner/name; "" = as its URL says
 }
 
 // Author signs the daemon's commits.

@@ -91,7 +91,9 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 	}
 	return map[string]func(*testscript.TestScript, bool, []string){
 		"agent":      command(startAgents),
+		"ask-sweep":  command(askForSweep),
 		"code":       command(exitsWith),
+		"deliver":    command(deliver),
 		"edit":       command(editFile),
 		"end":        command(end),
 		"ended":      command(ended),

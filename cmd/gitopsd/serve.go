@@ -31,6 +31,10 @@ func serveCommand(a *app) *cobra.Command {
 may have their new desired spec now, and commit verdicts and assignments to the
 status branch. It needs no git program for a local repository.
 
+With --listen it hears of pushes at once: webhooks of GitHub, Gitea and Forgejo
+at /v1/webhooks/github, and signed requests of any script at /v1/sweep. Without
+a secret it listens to nobody, and with --once not at all.
+
 Every value may also come from the environment (--status-branch is
 GITOPSD_STATUS_BRANCH) or from the configuration file; a flag wins over the
 environment, and that over the file. "gitopsd config show serve" prints what
@@ -43,7 +47,8 @@ says what a person must do.`,
 		Example: `  gitopsd serve --repo /srv/git/fleet.git
   gitopsd serve --repo https://git.example/fleet.git --token-file /run/token
   gitopsd serve --repo /srv/git/fleet.git --once
-  gitopsd serve --repo /srv/git/fleet.git --once --accept-rewrite 4f2c91a`,
+  gitopsd serve --repo /srv/git/fleet.git --once --accept-rewrite 4f2c91a
+  gitopsd serve --listen 127.0.0.1:8484 --webhook-secret-file /run/webhook`,
 	}
 	options := bindServe(cmd)
 	flags := cmd.Flags()
@@ -64,6 +69,11 @@ says what a person must do.`,
 		branch, statusBranch := or(spec.Branch, schema.DefaultBranch), or(spec.StatusBranch, schema.DefaultStatusBranch)
 		if branch == statusBranch {
 			return withHint(usagef("branch and status branch are both %q", branch), "the daemon writes the status branch, people write the other one: name two")
+		}
+		if !acts.once {
+			if err := checkListen(spec); err != nil {
+				return err
+			}
 		}
 		logger, err := newLogger(a.err, spec.LogFormat, spec.LogLevel)
 		if err != nil {
@@ -130,8 +140,16 @@ func (a *app) serve(ctx context.Context, spec schema.ServeSpec, acts serveActs, 
 	if acts.once {
 		return a.sweepOnce(ctx, daemon, spec)
 	}
+	runs := []func(context.Context) error{daemon.Run}
+	if spec.Listen != "" {
+		server, err := openEndpoint(ctx, spec, daemon, nil, logger)
+		if err != nil {
+			return err
+		}
+		runs = append(runs, server.Run)
+	}
 	logger.Info("serving", "repo", redact(spec.Repo.URL), "version", a.build.Version)
-	if err := daemon.Run(ctx); err != nil && !interrupted(ctx, err) {
+	if err := together(ctx, runs...); err != nil && !interrupted(ctx, err) {
 		return repoHint(err, spec.Repo.URL)
 	}
 	logger.Info("stopped")

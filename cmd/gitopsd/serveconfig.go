@@ -43,9 +43,24 @@ func serveSettings() *settings[schema.ServeSpec] {
 		word("log-format", "logFormat", "format of the log", logFormats, func(s *S) *string { return &s.LogFormat }),
 		word("log-level", "logLevel", "least level of the log", logLevels, func(s *S) *string { return &s.LogLevel }),
 	}
+	list = append(list, endpointSettings()...)
 	list = append(list, credentials("", "repo.credentials", func(s *S) *schema.Credentials { return repoCredentials(&s.Repo) })...)
 	list = append(list, credentials("reports-", "reports.repo.credentials", func(s *S) *schema.Credentials { return repoCredentials(reportsRepo(&s.Reports)) })...)
 	return &settings[S]{list: list}
+}
+
+// endpointSettings are those of what others may tell the daemon.
+func endpointSettings() []setting[schema.ServeSpec] {
+	type S = schema.ServeSpec
+	list := []setting[S]{
+		text("listen", "address", "listen", "", "host:port at which webhooks are heard", func(s *S) *string { return &s.Listen }),
+		text("webhook-secret-file", "file", "webhook.secretFile", "", "file with the secret of the webhooks; two lines are two secrets", func(s *S) *string { return &s.Webhook.SecretFile }),
+		text("webhook-repository", "name", "webhook.repository", "as the URL says", "owner/name of the fleet repository where the webhooks come from", func(s *S) *string { return &s.Webhook.Repository }),
+	}
+	for i := range list {
+		list[i].group = endpointFlags
+	}
+	return list
 }
 
 func reportsRepo(r *schema.ReportsConfig) *schema.RepoConfig {

@@ -84,9 +84,6 @@ var ErrInUse = errors.New("the address is in use by another program")
 // Address is where it listens, with the port that it got.
 func (s *Server) Address() string { return s.listener.Addr().String() }
 
-// Close gives the address back, if Run was not called.
-func (s *Server) Close() error { return s.listener.Close() }
-
 // Run serves until the context ends, which is not an error, and lets what was
 // begun by then come to its end.
 func (s *Server) Run(ctx context.Context) error {
