@@ -108,13 +108,16 @@ func (pl *plan) correctLost(d *device, a *Attempt) (Decision, bool) {
 // rolledBack finds a device that was done and is not on its target any more,
 // though nobody sent it elsewhere.
 func (pl *plan) rolledBack(d *device, a *Attempt) (Decision, bool) {
-	if !d.Seen || !d.Said.Fresh || d.Version == "" || !sameInstall(d, a) || !matches(a.Target, d.target) {
-		return Decision{}, false
-	}
-	if pl.runs(d, a.Target) || a.EndedAt.Before(pl.forget(d)) {
+	if !d.Said.Fresh || !pl.vouches(d, a) || pl.runs(d, a.Target) {
 		return Decision{}, false
 	}
 	return failed(d.Said, "it was done, and now reports "+word(d.Version))
+}
+
+// vouches says whether a success speaks for a device as it reports now: a new
+// report that it is elsewhere makes a failure of it, and any other is older.
+func (pl *plan) vouches(d *device, a *Attempt) bool {
+	return a.Outcome == OK && d.Seen && d.Version != "" && sameInstall(d, a) && matches(a.Target, d.target) && !a.EndedAt.Before(pl.forget(d))
 }
 
 // decide records a decision and lets it stand for the rest of the plan.

@@ -173,7 +173,7 @@ func (pl *plan) findCurrent() {
 		}
 		switch last := &d.attempts[len(d.attempts)-1]; {
 		case !matches(last.Target, d.target):
-		case last.Outcome == OK && !d.Said.Fresh && sameInstall(d, last):
+		case !d.Said.Fresh && pl.vouches(d, last):
 			// The record is newer than the report that we happen to have.
 			d.current = true
 		case last.Outcome == Lost || last.Outcome == Failed:

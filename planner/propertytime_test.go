@@ -87,6 +87,26 @@ func heardOnce(t *rapid.T, in Input, first Result) {
 	}
 }
 
+// Once it is recorded, a report that decides nothing says the same of its
+// device as when it was new: verdicts do not alternate with heartbeats.
+func TestReportsSayTheSameOnRecord(t *testing.T) { check(t, sameOnRecord) }
+
+func sameOnRecord(t *rapid.T, in Input, first Result) {
+	if len(first.Decisions) > 0 {
+		return
+	}
+	in.Devices = slices.Clone(in.Devices)
+	for i := range in.Devices {
+		in.Devices[i].Said.Fresh = false
+	}
+	again := Plan(in)
+	for i, v := range again.Verdicts {
+		if was := first.Verdicts[i]; was.Code != v.Code {
+			t.Fatalf("%s is %s by a new report, and %s once that is on record: %+v", v.Device.ID, was.Code, v.Code, v.Device)
+		}
+	}
+}
+
 // A plan that decides nothing says until when it holds; a daemon that hears
 // nothing new need not plan again before that.
 func TestNothingChangesBeforeNextChange(t *testing.T) { check(t, holdsUntilNextChange) }
