@@ -1,0 +1,80 @@
+package listing
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+func TestExcerpt(t *testing.T) {
+	long := strings.Repeat("0123456789", 20)
+	for _, c := range []struct {
+		line          string
+		column, width int
+		text          string
+		caret         int
+	}{
+		{"  maxInflight: 1", 3, 40, "  maxInflight: 1", 2},
+		{"whole line", 0, 40, "whole line", -1},
+		{"a\tb: x", 3, 40, "a b: x", 2},
+		{"end", 4, 40, "end", 3},
+		{"past", 400, 40, "past", 4},
+		{"", 1, 40, "", 0},
+		{"名前: x", 5, 40, "名前: x", 6},
+		{"e\u0301a: x", 3, 40, "e\u0301a: x", 1},
+		{"a\x1b[31mb: x", 7, 40, `a\x1b[31mb: x`, 9},
+		{long, 1, 22, long[:20] + "…", 0},
+		{long, 101, 22, "…" + long[87:107] + "…", 14},
+		{long, 200, 22, "…" + long[186:200], 14},
+	} {
+		text, caret := excerpt(c.line, c.column, c.width)
+		if text != c.text || caret != c.caret {
+			t.Errorf("%q column %d in %d: got %q and %d, want %q and %d", c.line, c.column, c.width, text, caret, c.text, c.caret)
+		}
+	}
+}
+
+// Whatever a line holds, its excerpt fits, and the caret is in it.
+func FuzzExcerpt(f *testing.F) {
+	for _, s := range []string{"", "a: b", "\x1b[31m", "日本語", "\x00\xff", strings.Repeat("\x01", 100), "\u202e"} {
+		f.Add(s, 3, 30)
+	}
+	f.Fuzz(func(t *testing.T, line string, column, width int) {
+		if width < leastExcerpt || width > 1000 || column < 0 {
+			return
+		}
+		text, caret := excerpt(line, column, width)
+		n := 0
+		for _, r := range text {
+			n += cells(r)
+		}
+		if n > width || caret > n || caret >= width || !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+			t.Errorf("%q column %d in %d: %q (%d columns), caret at %d", line, column, width, text, n, caret)
+		}
+	})
+}
+
+type source map[string]string
+
+func (s source) Entries() ([]schema.Entry, error)             { return nil, nil }
+func (s source) Read(e schema.Entry, _ int64) ([]byte, error) { return []byte(s[e.Path]), nil }
+
+func TestLines(t *testing.T) {
+	l := NewLines(source{"a": "one\r\ntwo\n", "bin": "x\x00y", "latin": "\xff"}, []schema.Entry{{Path: "a"}, {Path: "bin"}, {Path: "latin"}})
+	for _, c := range []struct {
+		file string
+		line int
+		want string
+		has  bool
+	}{{"a", 1, "one", true}, {"a", 2, "two", true}, {"a", 3, "", true}, {"a", 4, "", false}, {"a", 0, "", false}, {"bin", 1, "", false}, {"latin", 1, "", false}, {"none", 1, "", false}, {"a", 1, "one", true}} {
+		if got, has := l.at(c.file, c.line); got != c.want || has != c.has {
+			t.Errorf("%s:%d: got %q %t, want %q %t", c.file, c.line, got, has, c.want, c.has)
+		}
+	}
+	var none *Lines
+	if _, has := none.at("a", 1); has {
+		t.Error("no lines have a line")
+	}
+}
