@@ -1,26 +1,22 @@
 package main
 
 import (
+	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
-	"github.com/gitopsd/gitopsd/internal/advice"
 	"github.com/gitopsd/gitopsd/schema"
 )
 
-// validationReport is the JSON of gitopsd validate.
-type validationReport struct {
-	schema.TypeMeta
-	Problems []schema.Problem `json:"problems"`
-	Files    int              `json:"files"` // documents read
-	Valid    bool             `json:"valid"`
-}
-
 func validateCommand(a *app) *cobra.Command {
-	format := newOutput("text", "json")
-	strict := false
+	var (
+		outputs validateOutputs
+		since   string
+		rule    string
+		strict  bool
+	)
 	cmd := &cobra.Command{
 		Use:   "validate [DIR]",
 		Short: "Report every problem of a fleet repository, with its place",
@@ -30,60 +26,87 @@ daemon before anything is assigned, but for advice that takes today's date or
 the number of devices, such as a freeze that is over. Warnings do not make a
 fleet invalid, unless --strict says so.
 
-Exit codes: 0 valid, 3 there are errors, or with --strict warnings, 1 it could
-not be read.`,
+Several -o give several reports of one run, each into a file of its own with
+-o FORMAT=FILE. A file is replaced whole, or stays as it is:
+
+  text    a line for each problem; on a terminal with the line of the source
+  github  annotations of GitHub Actions, and a summary of the step in the file
+          that GITHUB_STEP_SUMMARY names
+  junit   for the test reports of most pipelines
+  sarif   for code scanning
+  json    a document of the kind ValidationReport
+
+Where none goes to standard output, the fitting one does: github in a step of
+GitHub Actions, else text.
+
+With --changed-since, what is shown is what changed since REVISION: problems in
+files that differ from it, and problems anywhere that were not there yet, such
+as a device whose variable an overlay no longer sets. Where this branch and
+REVISION have parted, the commit at which they did is compared with. All of the
+fleet is checked all the same; problems that were there already are counted.
+
+Exit codes: 0 valid, 3 there are errors, or with --strict warnings, among what
+is shown, 1 it could not be read or a report could not be written, 2 wrong
+usage.`,
 		GroupID:           groupAuthor,
 		Args:              args(0, 1, "[DIR]"),
 		ValidArgsFunction: completeFolder(0),
 		Example: `  gitopsd validate
   gitopsd validate examples/fleet-repo
   gitopsd validate --strict
-  gitopsd validate -o json | jq -r '.problems[].message'`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			dir := folder(args, 0)
-			fleet, err := loadFleet(dir, a.build.Version)
-			if err != nil {
-				return err
-			}
-			problems := advice.Check(fleet, time.Now())
-			if format.value == "json" {
-				err = writeJSON(a.out, validationReport{
-					TypeMeta: schema.TypeMeta{APIVersion: schema.APIVersion, Kind: "ValidationReport"},
-					Problems: problems, Files: fleet.Files, Valid: fleet.Valid(),
-				})
-			} else {
-				err = a.writeProblems(dir, fleet, problems)
-			}
-			if err != nil {
-				return err
-			}
-			if !fleet.Valid() || strict && len(problems) > 0 {
-				return contentProblems()
-			}
-			return nil
-		},
+  gitopsd validate --changed-since origin/main
+  gitopsd validate -o junit=validate.xml -o sarif=validate.sarif
+  gitopsd validate -o json | jq -r '.problems[].message'
+  gitopsd validate --explain unknown-field`,
 	}
-	format.bind(cmd)
-	cmd.Flags().BoolVar(&strict, "strict", false, "end with 3 where there are only warnings, too")
+	outputs.bind(cmd)
+	flags := cmd.Flags()
+	flags.Var((*nonEmpty)(&since), "changed-since", "show only what changed since `revision`")
+	flags.Var((*nonEmpty)(&rule), "explain", "show a `rule` with a wrong and a right example; list names all")
+	flags.BoolVar(&strict, "strict", false, "end with 3 where there are only warnings, too")
+	// The errors are for flags that do not exist.
+	_ = cmd.RegisterFlagCompletionFunc("changed-since", offerNothing)
+	_ = cmd.RegisterFlagCompletionFunc("explain", completeRule)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if rule != "" {
+			if err := explainsAlone(cmd, args); err != nil {
+				return err
+			}
+			return a.explainRule(rule)
+		}
+		dir := folder(args, 0)
+		if err := outputs.check(dir); err != nil {
+			return err
+		}
+		result, err := a.validation(cmd.Context(), dir, since)
+		if err != nil {
+			return err
+		}
+		result.Strict = strict
+		if err := outputs.write(a, result); err != nil {
+			return err
+		}
+		a.sayln("%s: %s", clean(dir), result.Verdict())
+		if result.Fails() {
+			return contentProblems()
+		}
+		return nil
+	}
 	return cmd
 }
 
-func (a *app) writeProblems(dir string, fleet *schema.Fleet, problems []schema.Problem) error {
-	for _, p := range problems {
-		if _, err := fmt.Fprintln(a.out, problemText(p)); err != nil {
-			return err
+// explainsAlone refuses what would be left out beside --explain.
+func explainsAlone(cmd *cobra.Command, args []string) error {
+	var err error
+	if len(args) > 0 {
+		err = usagef("--explain is of a rule, and looks at no folder")
+	}
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if f.Name != "explain" {
+			err = errors.Join(err, usagef("--explain goes without --%s", f.Name))
 		}
-	}
-	wrong, warnings := tally(problems)
-	verdict := "valid"
-	if wrong > 0 {
-		verdict = plural(wrong, "error")
-	}
-	if warnings > 0 {
-		verdict += ", " + plural(warnings, "warning")
-	}
-	a.sayln("%s: %s in %s, %s", dir, verdict, plural(fleet.Files, "document"), plural(len(fleet.Devices), "device"))
-	return nil
+	})
+	return err
 }
 
 // invalid prints the errors of a fleet to standard error, for commands that
