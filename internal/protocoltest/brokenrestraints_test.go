@@ -24,6 +24,10 @@ var restraints = []rule{
 		old: `		case pl.fleet.Paused != "":`, new: `		case false:`},
 	{name: "a pause takes back what has not begun", file: "planner/recall.go", fleet: true,
 		old: `	case rules.Paused != "":`, new: `	case false:`},
+	{name: "a lower limit cancels nothing", file: "planner/recall.go", fleet: true,
+		old: `	case rules.halted() && !a.Pinned`, new: `	case rules.inFlight > rules.slots:
+		return Deferred, "fewer slots"
+	case rules.halted() && !a.Pinned`},
 	{name: "waves", file: "planner/waves.go", fleet: true,
 		old: `		satisfied = satisfied && w.satisfied`, new: `		satisfied = satisfied || w.satisfied`},
 	{name: "soak of a wave", file: "planner/waves.go", fleet: true,
@@ -31,7 +35,7 @@ var restraints = []rule{
 	{name: "a soak that one daemon saw end is over", file: "planner/soak.go", fleet: true,
 		old: `	case d.LastSeen.IsZero() || !d.HeardAt.Before(end):`, new: `	case d.LastSeen.IsZero():`,
 		also: []rule{{file: "planner/soak.go", old: `		d.heard = true`, new: ``}}},
-	{name: "nobody of a wave is in flight", file: "planner/waves.go", by: "planner",
+	{name: "nobody of a wave is in flight", file: "planner/waves.go", fleet: true,
 		old: `		w.satisfied = w.inside == 0 && (`, new: `		w.satisfied = (`},
 	{name: "the pilot", file: "planner/pilot.go", fleet: true,
 		old: `	t.on = p.bad == "" && t.soaked.done < p.Pilot.Count`, new: `	t.on = false`},

@@ -6,7 +6,8 @@
 // Beside these schedules, in which few devices meet all that the protocol
 // forbids, there are histories: whole fleets whose operators edit, brake and
 // revert, and in which every commit of the status branch is held against what
-// was wanted then; in the end every device has to be current. Start with
+// was wanted then, and against the commit before it, which it must not take
+// back; in the end every device has to be current. Start with
 // TestHistories (GITOPSD_HISTORIES=n plays as many as wanted, TestSystemHistories
 // 2,000, and FuzzHistories goes on for ever); a failing one belongs into testdata/histories.
 //

@@ -23,6 +23,8 @@ type observed struct {
 	Version   string
 	Online    bool
 	Held      string
+	Busy      bool
+	Phase     schema.Phase
 }
 
 type attempt struct {

@@ -43,6 +43,7 @@ type ending struct {
 	targets [2]string
 	windows bool // those that come every day stay
 	branch  bool // the brake branch is deleted, not emptied
+	gone    bool // who left the fleet does not come back
 }
 
 // newHistory makes a fleet with operators; the first bytes of the schedule
@@ -65,6 +66,9 @@ func newHistory(dir string, s schedule, trace *strings.Builder) (*world, ending)
 	}
 	w.watch(rng.IntN(3) == 0)
 	m := newFleetModel(rng, devices)
+	if s.setup[setupBytes-1]%8 == 0 {
+		m.hurry()
+	}
 	w.plans = newPlans(w, m)
 	for i := range m.devices {
 		w.addDevice(m.devices[i].id)
@@ -78,7 +82,7 @@ func newHistory(dir string, s schedule, trace *strings.Builder) (*world, ending)
 	for i := range 1 + rng.IntN(2) {
 		w.addDaemon(fmt.Sprintf("daemon-%d", i+1))
 	}
-	return w, ending{[2]string{versions[2*rng.IntN(2)], versions[2*rng.IntN(2)]}, rng.IntN(4) == 0, rng.IntN(2) == 0}
+	return w, ending{[2]string{versions[2*rng.IntN(2)], versions[2*rng.IntN(2)]}, rng.IntN(4) == 0, rng.IntN(2) == 0, rng.IntN(2) == 0}
 }
 
 // playHistory plays a schedule as a history and gives what it violated.
@@ -118,7 +122,7 @@ func (w *world) converge(end ending) {
 		}
 	}
 	w.release(end.branch)
-	w.edit(fmt.Sprintf("in the end the targets are %v", end.targets), func(m *fleetModel) { w.sane(m, end) })
+	w.edit(fmt.Sprintf("in the end the targets are %v", end.targets)+acceptDeletions, func(m *fleetModel) { w.sane(m, end) })
 	for _, a := range w.actors {
 		w.finish(a)
 	}

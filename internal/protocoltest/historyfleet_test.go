@@ -42,6 +42,7 @@ type policyModel struct {
 
 type deviceModel struct {
 	id, policy, site, role string
+	gone                   bool // not in the repository now
 	hold                   bool
 	pin                    string // a version; "" = none
 }
@@ -105,13 +106,24 @@ func (m *fleetModel) policy(name string) *policyModel {
 	return nil
 }
 
+// device is one of the repository.
 func (m *fleetModel) device(id string) *deviceModel {
-	for i := range m.devices {
-		if m.devices[i].id == id {
-			return &m.devices[i]
+	for _, d := range m.present() {
+		if d.id == id {
+			return d
 		}
 	}
 	return nil
+}
+
+func (m *fleetModel) present() []*deviceModel {
+	var list []*deviceModel
+	for i := range m.devices {
+		if d := &m.devices[i]; !d.gone {
+			list = append(list, d)
+		}
+	}
+	return list
 }
 
 // target is where a device is to go.
@@ -265,7 +277,10 @@ func (m *fleetModel) files(w *world) map[string][]byte {
 		files["policies/"+p.name+".yaml"] = p.yaml(w, m.retry)
 	}
 	for i := range m.devices {
-		files["devices/"+m.devices[i].id+".yaml"] = m.devices[i].yaml()
+		d := &m.devices[i]
+		if files["devices/"+d.id+".yaml"] = nil; !d.gone {
+			files["devices/"+d.id+".yaml"] = d.yaml()
+		}
 	}
 	files["overlays/all.yaml"] = fmt.Appendf(nil,
 		"apiVersion: gitopsd.dev/v1alpha1\nkind: Overlay\nmetadata: {name: all}\nspec:\n  desired: {files: {/etc/motd: {content: \"edition %d\\n\"}}}\n", m.overlay)

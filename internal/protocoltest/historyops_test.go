@@ -35,6 +35,7 @@ const (
 	opBrake                       // the brake is pulled
 	opRelease                     // and released
 	opSkew                        // the clock of a daemon jumps
+	opEditGone                    // a device leaves the fleet repository, or comes back
 )
 
 // usual lists the operations of a history as often as they should happen.
@@ -48,7 +49,7 @@ var usual = func() []op {
 		{opClock, 9}, {opBusy, 4}, {opHoldDevice, 2}, {opOffline, 4}, {opReinstall, 3}, {opCorrupt, 2}, {opStale, 4}, {opDropRef, 1}, {opDamage, 1},
 		{opEditTarget, 11}, {opRevert, 4}, {opEditPause, 4}, {opEditHold, 4}, {opEditPin, 3}, {opEditWaves, 6}, {opEditPilot, 4},
 		{opEditBudgets, 5}, {opEditWindows, 3}, {opEditFreezes, 3}, {opEditPace, 4}, {opEditSlots, 6}, {opEditLimits, 3}, {opEditOverlay, 4},
-		{opEditRole, 4}, {opEditSite, 3}, {opEditPolicy, 2}, {opInvalid, 2}, {opBrake, 8}, {opRelease, 6}, {opSkew, 3},
+		{opEditRole, 4}, {opEditSite, 3}, {opEditPolicy, 2}, {opInvalid, 2}, {opBrake, 8}, {opRelease, 6}, {opSkew, 3}, {opEditGone, 6},
 	} {
 		for range l.times {
 			all = append(all, l.op)
@@ -121,6 +122,22 @@ func newFleetModel(rng *rand.Rand, devices int) *fleetModel {
 	return m
 }
 
+// hurry makes it a fleet with a wave that is enough when a third of it is done,
+// while others of it may still be on their way.
+func (m *fleetModel) hurry() {
+	m.max, m.budgets = limitModel{}, nil
+	for i := range m.policies {
+		p := &m.policies[i]
+		*p = policyModel{name: p.name, target: p.target, down: p.down, max: limitModel{2, false}, failureLimit: p.failureLimit, waves: someWaves(4)}
+	}
+	for i := range m.devices {
+		d := &m.devices[i]
+		if d.policy, d.site = "a", "north"; i == 0 {
+			d.site = "south"
+		}
+	}
+}
+
 // edit commits what an operator changes.
 func (w *world) edit(message string, change func(m *fleetModel)) {
 	p := w.plans
@@ -154,11 +171,11 @@ func (w *world) play1(s step) {
 	}
 	switch o := usual[int(s.op)%len(usual)]; o {
 	case opRound:
-		w.round()
+		w.round(arg/4%2 == 1)
 		w.pass(pick(arg, time.Minute, 2*time.Minute, 4*time.Minute, 11*time.Minute))
 	case opRounds:
 		for range 2 {
-			w.round()
+			w.round(arg/6%2 == 1)
 			w.pass(pick(arg/2, time.Minute, 3*time.Minute, 6*time.Minute))
 		}
 	case opEditTarget:
@@ -221,6 +238,8 @@ func (w *world) play1(s step) {
 		device("site", func(d *deviceModel) { d.site = pick(arg/len(m.devices), "north", "south") })
 	case opEditPolicy:
 		device("policy", func(d *deviceModel) { d.policy = pick(arg/len(m.devices), "a", "b") })
+	case opEditGone:
+		w.removal(d, more%2 == 0)
 	case opInvalid:
 		w.edit("something that is no policy, or its end", func(m *fleetModel) { m.invalid = !m.invalid })
 	case opBrake:
@@ -246,6 +265,20 @@ func (w *world) play1(s step) {
 	default:
 		w.do(o, arg)
 	}
+}
+
+// removal takes a device out of the fleet, or brings it back. One always stays.
+func (w *world) removal(i int, accepted bool) {
+	m := w.plans.now
+	if gone := m.devices[i].gone; !gone && len(m.present()) == 1 {
+		return
+	}
+	message := m.devices[i].id + " leaves, or comes back"
+	if accepted {
+		message += acceptDeletions
+	}
+	w.places[i].gone = !w.places[i].gone
+	w.edit(message, func(m *fleetModel) { m.devices[i].gone = !m.devices[i].gone })
 }
 
 // brake pushes a brake; one that nobody can read stops everything.
@@ -282,9 +315,14 @@ func (w *world) release(branch bool) {
 // pass lets time pass.
 func (w *world) pass(d time.Duration) { w.now = w.now.Add(d) }
 
-// round lets everybody make one pass, the sleeping aside.
-func (w *world) round() {
-	for _, a := range w.actors {
+// round lets everybody make one pass, the sleeping aside; the daemons come
+// last, or before the devices have taken up what was assigned to them.
+func (w *world) round(first bool) {
+	actors := w.actors
+	if n := len(w.devices); first {
+		actors = slices.Concat(actors[n:], actors[:n])
+	}
+	for _, a := range actors {
 		if !a.asleep && !w.failed() {
 			w.whole(a)
 		}
@@ -297,6 +335,9 @@ func (w *world) sane(m *fleetModel, end ending) {
 	m.paused, m.invalid, m.freezes, m.retry = false, false, nil, w.now
 	for i := range m.devices {
 		m.devices[i].hold, m.devices[i].pin = false, ""
+		if m.devices[i].gone = m.devices[i].gone && end.gone; !m.devices[i].gone {
+			w.places[i].gone = false
+		}
 	}
 	able := func(list []budgetModel) []budgetModel {
 		return slices.DeleteFunc(slices.Clone(list), func(b budgetModel) bool { return b.max.n == 0 })
@@ -310,8 +351,8 @@ func (w *world) sane(m *fleetModel, end ending) {
 		p.waves = slices.Clone(p.waves)
 		for k := range p.waves {
 			members := 0
-			for j := range m.devices {
-				if d := &m.devices[j]; d.policy == p.name && p.wave(d) == k {
+			for _, d := range m.present() {
+				if d.policy == p.name && p.wave(d) == k {
 					members++
 				}
 			}

@@ -50,7 +50,9 @@ type plans struct {
 	brakes map[string]brakeModel  // by commit of the brake branch; "" = off
 	bumped [2]policyModel         // each policy before its target was changed last
 
-	fresh []fresh // assigned by the commit that is looked at
+	fresh    []fresh        // assigned by the commit that is looked at
+	recalled []fresh        // taken back by it
+	editions map[string]int // overlay of a device's newest attempt
 	// For the reach of a release that always fails, by policy.
 	mostSlots, mostFailures map[string]int
 	reached                 map[string]map[string]bool // by policy and rollout: devices
@@ -62,7 +64,7 @@ type fresh struct {
 }
 
 func newPlans(w *world, first *fleetModel) *plans {
-	return &plans{w: w, now: first, past: map[string]*fleetModel{}, brakes: map[string]brakeModel{"": {}},
+	return &plans{w: w, now: first, past: map[string]*fleetModel{}, brakes: map[string]brakeModel{"": {}}, editions: map[string]int{},
 		mostSlots: map[string]int{}, mostFailures: map[string]int{}, reached: map[string]map[string]bool{}}
 }
 
@@ -113,12 +115,13 @@ type commit struct {
 	*plans
 	g     *ghost
 	m     *fleetModel // that was swept
+	head  *fleetModel // that stood on main; nil = nobody knows
 	brake brakeModel
 }
 
 // committed judges what stands on the status branch now.
 func (p *plans) committed(by *daemon) {
-	defer func() { p.fresh = p.fresh[:0] }()
+	defer func() { p.fresh, p.recalled = p.fresh[:0], p.recalled[:0] }()
 	c := commit{plans: p, g: p.w.ghost}
 	if m := sweptCommit.FindStringSubmatch(c.g.fleet); m != nil {
 		c.m = p.past[m[1]]
@@ -133,6 +136,7 @@ func (p *plans) committed(by *daemon) {
 		if d == by {
 			c.brake = p.brakes[d.read.brake]
 			head := p.past[d.read.main]
+			c.head = head
 			if head != nil && !head.invalid && strings.Contains(c.g.fleet, "type: Invalid\n") {
 				c.g.violate("the test writes documents that are not valid: %s", c.g.fleet)
 			}
@@ -142,6 +146,12 @@ func (p *plans) committed(by *daemon) {
 		}
 	}
 	c.recalls()
+	for _, f := range p.recalled {
+		c.mayRecall(f)
+	}
+	for _, f := range p.fresh {
+		p.editions[f.id] = c.m.overlay
+	}
 	if len(p.fresh) == 0 {
 		return
 	}
@@ -200,7 +210,10 @@ func (c *commit) recalls() {
 			continue
 		}
 		why := c.stopped(a.Policy)
-		if c.heldBack(d.id) {
+		switch {
+		case d.gone:
+			why = "it left the fleet"
+		case c.heldBack(d.id):
 			why = "it is held"
 		}
 		if why != "" {
@@ -209,13 +222,54 @@ func (c *commit) recalls() {
 	}
 }
 
+// mayRecall holds that nothing is taken back but for what its device or its
+// operators say: a slot, wave or window that an edit takes away cancels nothing.
+func (c *commit) mayRecall(f fresh) {
+	d, s := c.m.device(f.id), c.g.status[f.id]
+	if h := c.head; h != nil && h.invalid { // what it holds back counts all the same
+		strict := *c
+		if strict.m, strict.head = h, nil; strict.stopped(f.Policy) != "" || strict.heldBack(f.id) {
+			return
+		}
+	}
+	switch {
+	case f.Recall.Outcome == schema.OutcomeUnreached: // that is judged by its time
+	case d == nil, d.policy != f.Policy, c.m.target(d) != f.Version:
+	case c.m.overlay != c.editions[f.id]:
+	case c.stopped(f.Policy) != "", c.heldBack(f.id):
+	case s.Observed == nil, s.Observed.Held != "", s.Observed.Busy, s.Observed.Phase == schema.PhaseWaiting:
+	case c.harmed(f.Policy):
+	default:
+		c.g.violate("restraints: attempt %d of %s is taken back, and nothing of that is wanted: %s", f.Attempt, f.id, f.Recall.Because)
+	}
+}
+
+// harmed says whether anything of a policy went wrong, by which it may be halted.
+func (c *commit) harmed(policy string) bool {
+	for _, s := range c.g.status {
+		for i := range s.Attempts {
+			switch a := &s.Attempts[i]; a.Outcome {
+			case schema.OutcomeFailed, schema.OutcomeLost, schema.OutcomeRefused:
+				if a.Policy == policy {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
 // mayGo is what keeps one device back.
 func (c *commit) mayGo(f fresh) {
 	d := c.m.device(f.id)
-	p := c.m.policy(d.policy)
 	no := func(why string) {
 		c.g.violate("restraints: %s is assigned attempt %d (%s) at %s, and %s", f.id, f.Attempt, f.Version, f.AssignedAt.Format(time.RFC3339), why)
 	}
+	if d == nil {
+		no("it left the fleet")
+		return
+	}
+	p := c.m.policy(d.policy)
 	switch {
 	case f.Policy != d.policy:
 		no("policy " + f.Policy + " does not govern it")
@@ -259,24 +313,21 @@ func (c *commit) limits(p *policyModel) {
 		return
 	}
 	devices, slots, available := 0, 0, 0
-	for i := range c.m.devices {
-		d := &c.m.devices[i]
-		s := c.g.status[d.id]
-		if s == nil {
-			continue
-		}
+	for id, s := range c.g.status {
 		for _, a := range s.Attempts {
-			if a.Policy != p.name {
+			if a.Policy != p.name || strings.HasPrefix(c.g.places[id], retiredDir) {
 				continue
 			}
 			if a.Outcome == "" {
 				slots++
 			}
-			if !c.isFresh(d.id, a.Attempt) && a.AssignedAt.After(first) {
+			if !c.isFresh(id, a.Attempt) && a.AssignedAt.After(first) {
 				first = a.AssignedAt
 			}
 		}
-		if d.policy == p.name && s.Observed != nil {
+	}
+	for _, d := range c.m.present() {
+		if s := c.g.status[d.id]; s != nil && d.policy == p.name && s.Observed != nil {
 			devices++
 			if !c.away(d.id) {
 				available++
@@ -327,8 +378,7 @@ func (c *commit) away(id string) bool {
 // budget judges the groups in which somebody is to go; policy "" is all.
 func (c *commit) budget(b budgetModel, policy string) {
 	devices, away, going := map[string]int{}, map[string]int{}, map[string]bool{}
-	for i := range c.m.devices {
-		d := &c.m.devices[i]
+	for _, d := range c.m.present() {
 		s := c.g.status[d.id]
 		if s == nil || s.Observed == nil || policy != "" && d.policy != policy {
 			continue
@@ -391,8 +441,7 @@ func (c *commit) progress(id, rollout string) progress {
 func (c *commit) waits(p *policyModel, wave int, f *fresh) int {
 	type count struct{ inside, done, countable int }
 	counts := make([]count, len(p.waves)+1)
-	for i := range c.m.devices {
-		d := &c.m.devices[i]
+	for _, d := range c.m.present() {
 		if d.policy != p.name || d.pin != "" {
 			continue
 		}
@@ -434,15 +483,12 @@ func (c *commit) isGoing(id string) bool {
 // pilotBound holds as long as the pilot is not over.
 func (c *commit) pilotBound(p *policyModel, f *fresh) {
 	done, underway := 0, 0
-	for i := range c.m.devices {
-		d := &c.m.devices[i]
-		s := c.g.status[d.id]
-		if s == nil {
-			continue
-		}
+	for _, s := range c.g.status {
 		if a := openOf(s); a != nil && a.Policy == p.name && !a.Pinned {
 			underway++
 		}
+	}
+	for _, d := range c.m.present() {
 		if d.policy != p.name || d.pin != "" {
 			continue
 		}

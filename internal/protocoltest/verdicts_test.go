@@ -50,6 +50,9 @@ func (g *ghost) judge(old, now *recorded, by *daemon) {
 		}
 		if was.Recall == nil && a.Recall != nil {
 			g.w.logf("## status: attempt %d of %s is recalled: %s", a.Attempt, id, a.Recall.Because)
+			if g.w.plans != nil {
+				g.w.plans.recalled = append(g.w.plans.recalled, fresh{id, a})
+			}
 			if a.Recall.Outcome == schema.OutcomeUnreached {
 				g.patient(by, id, a.AssignedAt, a.Recall.At, pickupTimeout, fmt.Sprintf("attempt %d of %s is taken back as unreached", a.Attempt, id))
 			}
