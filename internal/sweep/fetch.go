@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gitopsd/gitopsd/schema"
 )
@@ -145,8 +146,33 @@ func (p *pass) readTip(ctx context.Context) error {
 		}
 		return err
 	}
+	if err := p.noteHandMade(ctx, st); err != nil {
+		return err
+	}
 	p.status = st
 	return p.noteForeignCommit(ctx)
+}
+
+// noteHandMade says once that a person has written to the status branch. What
+// stands there is the truth for all daemons, so what was decided is believed;
+// what follows from it is written anew, and nobody would hear of that.
+func (p *pass) noteHandMade(ctx context.Context, st *Status) error {
+	if st.swept() == "" {
+		return nil // the commits of a daemon that has no source name none
+	}
+	by, made := "", true
+	err := p.d.cfg.Remote.Log(ctx, st.Commit, "", func(_, author string, _ time.Time, message string) bool {
+		by, made = author, strings.Contains(message, "\n"+sourceTrailer+": ")
+		return false
+	})
+	if err != nil {
+		return fmt.Errorf("read the status commit %s: %w", short(st.Commit), err)
+	}
+	if !made && p.d.news("hand-made status", st.Commit) {
+		p.d.log.WarnContext(ctx, "no daemon made the commit at the tip of the status branch: its attempts and assignments are believed, the rest is written anew",
+			keyCommit, short(st.Commit), "by", oneLine(by), keyRemedy, "change the source branch instead: hold, pause, retry and set-version write there")
+	}
+	return nil
 }
 
 // noStatus goes on without what stands on the status branch, as far as that

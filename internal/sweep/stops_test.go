@@ -402,6 +402,41 @@ func TestStopStatusUnreadable(t *testing.T) {
 	w.resumes(d)
 }
 
+// TestHandMadeStatusIsSaid: an edit of the status branch that can be read stops
+// nobody, and is not written over without a word; commits of daemons are none.
+func TestHandMadeStatusIsSaid(t *testing.T) {
+	w, _ := done(t, 2)
+	const file, said = "devices/berlin/gw-01.yaml", "no daemon made the commit"
+	var one, two bytes.Buffer
+	logTo := func(b *bytes.Buffer) func(*Config) {
+		return func(c *Config) { c.Logger, c.State = slog.New(slog.NewTextHandler(b, nil)), t.TempDir() }
+	}
+	d, other := w.daemon(logTo(&one)), w.daemon(logTo(&two))
+	w.sweep(d)
+	w.change("gateways: v1.1.0", "targetVersion", "v1.1.0")
+	w.sweep(other)
+	w.sweep(d)
+	if text := one.String() + two.String(); strings.Contains(text, said) {
+		t.Fatalf("the commit of a daemon is taken for one by hand:\n%s", text)
+	}
+	status := branchRef(schema.DefaultStatusBranch)
+	before := string(w.repo.file(status, file))
+	edited := strings.Replace(before, "code: ", "code: Held # was ", 1)
+	if edited == before {
+		t.Fatalf("there is no verdict to edit in\n%s", before)
+	}
+	w.repo.push(schema.DefaultStatusBranch, "gw-01: hands off", w.now, map[string]string{file: edited})
+	for range 3 {
+		w.sweep(d)
+	}
+	if got := string(w.repo.file(status, file)); got != before {
+		t.Errorf("the edit was not written over:\n%s", got)
+	}
+	if n := strings.Count(one.String(), said); n != 1 || !strings.Contains(one.String(), "by=op@example.com") {
+		t.Errorf("said %d times:\n%s", n, one.String())
+	}
+}
+
 func TestStopInvalidHead(t *testing.T) {
 	w, d := done(t, 3)
 	w.policy["targetVersion"] = "v1.1.0"
