@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 )
@@ -56,13 +57,36 @@ var typeSets = map[string]typeSet{"null": typeNull, "boolean": typeBoolean, "int
 
 // shapes makes shapes of the schemas of one document.
 type shapes struct {
-	defs map[string]any
-	made map[string]*shape // by the name of the definition
+	defs     map[string]any
+	made     map[string]*shape // by the name of the definition
+	patterns *patterns
 }
 
-func newShape(raw map[string]any) *shape {
+func newShape(raw map[string]any, known *patterns) *shape {
 	defs, _ := raw["$defs"].(map[string]any)
-	return (&shapes{defs: defs, made: map[string]*shape{}}).of(raw)
+	return (&shapes{defs: defs, made: map[string]*shape{}, patterns: known}).of(raw)
+}
+
+// patterns are the compiled ones of all kinds, which have most of them in
+// common; one with a count takes a hundred kilobytes.
+type patterns struct {
+	mu    sync.Mutex
+	known map[string]*regexp.Regexp
+}
+
+// of is nil for what does not compile.
+func (p *patterns) of(text string) *regexp.Regexp {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	compiled, ok := p.known[text]
+	if !ok {
+		compiled, _ = regexp.Compile(text) // nil beside an error
+		if p.known == nil {
+			p.known = map[string]*regexp.Regexp{}
+		}
+		p.known[text] = compiled
+	}
+	return compiled
 }
 
 func (b *shapes) of(node any) *shape {
@@ -105,8 +129,8 @@ func (b *shapes) keyword(s *shape, keyword string, v any) {
 		s.maxLength = int(number)
 	case "pattern":
 		text, _ := v.(string)
-		p, err := regexp.Compile(text)
-		s.pattern, s.unsure = p, s.unsure || err != nil
+		s.pattern = b.patterns.of(text)
+		s.unsure = s.unsure || s.pattern == nil
 	case "format":
 		s.isTime = v == "date-time"
 		s.unsure = s.unsure || !s.isTime

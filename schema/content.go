@@ -29,9 +29,13 @@ type content struct {
 }
 
 func newContent(kind Kind, data []byte) *content {
-	c := &content{kind: kind, data: data}
 	doc, problems := readDocument(data)
-	c.problems, c.broken = problems, true
+	return contentOf(kind, data, doc, problems)
+}
+
+// contentOf is newContent for what was read already.
+func contentOf(kind Kind, data []byte, doc *document, problems []Problem) *content {
+	c := &content{kind: kind, data: data, problems: problems, broken: true}
 	if doc == nil {
 		return c
 	}

@@ -34,6 +34,7 @@ var (
 	jsonUnmarshaler = reflect.TypeFor[json.Unmarshaler]()
 	confirmType     = reflect.TypeFor[Confirm]()
 	anyType         = reflect.TypeFor[any]()
+	textsType       = reflect.TypeFor[map[string]string]()
 )
 
 func (f *filler) fill(dst reflect.Value, src any, pointer string) {
@@ -78,6 +79,12 @@ func (f *filler) fill(dst reflect.Value, src any, pointer string) {
 			dst.Set(reflect.ValueOf(m))
 			return
 		}
+		if t == textsType {
+			if texts, ok := allTexts(m); ok {
+				dst.Set(reflect.ValueOf(texts))
+				return
+			}
+		}
 		out := reflect.MakeMapWithSize(t, len(m))
 		for k, v := range m {
 			e := reflect.New(t.Elem()).Elem()
@@ -99,6 +106,20 @@ func (f *filler) fill(dst reflect.Value, src any, pointer string) {
 	default:
 		f.fillScalar(dst, src, pointer)
 	}
+}
+
+// allTexts is the mapping where all of its values are texts. Labels and
+// variables are most of what is filled.
+func allTexts(m map[string]any) (map[string]string, bool) {
+	texts := make(map[string]string, len(m))
+	for k, v := range m {
+		text, ok := v.(string)
+		if !ok {
+			return nil, false
+		}
+		texts[k] = text
+	}
+	return texts, true
 }
 
 // The years of a time, in UTC: no clock that was ever set shows an earlier one,

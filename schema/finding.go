@@ -2,6 +2,7 @@ package schema
 
 import (
 	"fmt"
+	"maps"
 	"sort"
 	"strings"
 )
@@ -153,6 +154,7 @@ func (p *pass) usable(f *file) bool { return !f.broken && !p.unusable[f] }
 // sourcePaths is the set of all paths that documents name as sources.
 func (p *pass) sourcePaths() map[string]bool {
 	set := map[string]bool{}
+	maps.Copy(set, p.sources)
 	for _, group := range [][]*file{p.releases, p.overlays, p.devices} {
 		for _, f := range group {
 			for _, s := range f.sources {

@@ -3,6 +3,7 @@ package schema
 import (
 	"fmt"
 	"path"
+	"slices"
 	"sort"
 )
 
@@ -13,54 +14,80 @@ type policyUse struct {
 	crew     *crew // nil where nothing of the policy is compared with them
 }
 
+// policyPair are two policies that select one device.
+type policyPair struct{ first, second *file }
+
+// beginUses is before the first use.
+func (p *pass) beginUses() {
+	for _, f := range p.policies {
+		p.uses[f] = &policyUse{}
+		if f.content.policy != nil && needsCrew(&f.content.policy.Spec) {
+			p.uses[f].crew = &crew{}
+		}
+	}
+}
+
+// use counts a device with the policies that select it.
+func (p *pass) use(f *file, s *deviceState) {
+	p.everyone = append(p.everyone, s.member)
+	p.unsure = p.unsure || f.broken
+	for i, pol := range s.policies {
+		u := p.uses[pol]
+		u.count++
+		if u.crew != nil && i == 0 {
+			u.crew.add(s.member)
+		}
+		if s.member.Device.Spec.Release != ReleaseNone {
+			u.releases++
+		}
+		if i == 0 {
+			continue
+		}
+		both := policyPair{s.policies[0], pol}
+		o := p.overlaps[both]
+		if o == nil {
+			o = &spreadFinding{}
+			p.overlaps[both] = o
+		}
+		if o.count++; len(o.devices) < maxNamed {
+			o.devices = append(o.devices, s.member.ID)
+		}
+	}
+}
+
+// settle takes over what was found about a device, after everything that
+// could find something was there.
+func (p *pass) settle(f *file, s *deviceState) {
+	if len(s.policies) == 0 && !f.broken && !p.policiesUnsure() {
+		p.problem(Problem{File: f.path, Rule: ruleNoPolicy, Severity: SeverityWarning, Pointer: "/metadata/labels",
+			Message: fmt.Sprintf("no policy selects the device %s", s.member.ID), Hint: "it keeps what it runs until one does"})
+	}
+	for _, found := range s.findings {
+		p.collect(*found, s.member.ID)
+	}
+	if s.more > 0 {
+		p.problem(unlistedOf(s))
+	}
+}
+
+// policiesUnsure says whether some policy is broken, and so not known to
+// select nobody.
+func (p *pass) policiesUnsure() bool {
+	return slices.ContainsFunc(p.policies, func(f *file) bool { return f.broken })
+}
+
 // checkPolicies looks at what policies select, and at where they point.
 func (p *pass) checkPolicies() {
-	uses := map[*file]*policyUse{}
-	for _, f := range p.policies {
-		uses[f] = &policyUse{}
-		if f.content.policy != nil && needsCrew(&f.content.policy.Spec) {
-			uses[f].crew = &crew{}
-		}
-	}
-	type pair struct{ first, second *file }
-	overlaps := map[pair]*spreadFinding{}
-	for _, f := range p.devices {
-		s := p.states[f.path]
-		for i, pol := range s.policies {
-			u := uses[pol]
-			u.count++
-			if u.crew != nil && i == 0 {
-				u.crew.add(s.member)
-			}
-			if s.member.Device.Spec.Release != ReleaseNone {
-				u.releases++
-			}
-			if i == 0 {
-				continue
-			}
-			o := overlaps[pair{s.policies[0], pol}]
-			if o == nil {
-				o = &spreadFinding{}
-				overlaps[pair{s.policies[0], pol}] = o
-			}
-			if o.count++; len(o.devices) < maxNamed {
-				o.devices = append(o.devices, s.member.ID)
-			}
-		}
-	}
-	for both, o := range overlaps {
+	for both, o := range p.overlaps {
 		p.find(both.second, finding{pointer: "/spec/selector", rule: ruleOverlap,
 			msg:  fmt.Sprintf("the policies %s and %s both select %s", both.first.place.name, both.second.place.name, named(o.devices, o.count)),
 			hint: "a device belongs to one policy; narrow one of the selectors"})
 	}
-	unsure := false // the labels of a broken device are not known
-	for _, f := range p.devices {
-		unsure = unsure || f.broken
-	}
+	uses, unsure := p.uses, p.unsure
 	for _, f := range p.policies {
 		if f.content.policy != nil && !f.broken {
 			if uses[f].count == 0 && !unsure {
-				p.warnAt(f, "/spec/selector", ruleNoDevice, "the policy selects no device", p.meant(f.content.policy.Spec.Selector, p.everyone()))
+				p.warnAt(f, "/spec/selector", ruleNoDevice, "the policy selects no device", p.meant(f.content.policy.Spec.Selector, p.everyone))
 			}
 			p.checkTarget(f, uses[f])
 			p.checkRollback(f)
@@ -88,22 +115,13 @@ func (p *pass) checkSpellings() {
 	}
 }
 
-// everyone is all devices.
-func (p *pass) everyone() []*Member {
-	all := make([]*Member, 0, len(p.devices))
-	for _, d := range p.devices {
-		all = append(all, p.states[d.path].member)
-	}
-	return all
-}
-
 // checkFleetDocument compares what holds over all policies with all devices.
 func (p *pass) checkFleetDocument() {
 	f := p.fleetFile
 	if f == nil || f.broken || len(f.content.fleet.Spec.Budgets) == 0 {
 		return
 	}
-	p.checkGroups(f, f.content.fleet.Spec.Budgets, p.everyone())
+	p.checkGroups(f, f.content.fleet.Spec.Budgets, p.everyone)
 }
 
 func (p *pass) checkTarget(f *file, use *policyUse) {
@@ -193,20 +211,9 @@ const (
 	largeFleet  = 5000
 )
 
-// warnings looks at the shape of the repository and at lonely devices.
+// warnings looks at the shape of the repository.
 func (p *pass) warnings() {
-	unsure := false // what a broken policy selects is not known
-	for _, f := range p.policies {
-		unsure = unsure || f.broken
-	}
-	for _, f := range p.devices {
-		s := p.states[f.path]
-		if len(s.policies) == 0 && !f.broken && !unsure {
-			p.problem(Problem{File: f.path, Rule: ruleNoPolicy, Severity: SeverityWarning, Pointer: "/metadata/labels",
-				Message: fmt.Sprintf("no policy selects the device %s", s.member.ID), Hint: "it keeps what it runs until one does"})
-		}
-	}
-	if n := len(p.devices); n > largeFleet {
+	if n := len(p.everyone); n > largeFleet {
 		p.problem(Problem{File: dirDevices, Rule: ruleBigFleet, Severity: SeverityWarning,
 			Message: fmt.Sprintf("%d devices in one repository; hosting services recommend at most %d files that change often", n, largeFleet), Hint: "split the fleet, by site or by customer"})
 	}

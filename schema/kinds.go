@@ -215,25 +215,26 @@ func nullable(t any) any {
 
 // compiledKind is a schema that was asked for; the others cost nothing.
 type compiledKind struct {
-	kind  Kind
-	once  sync.Once
-	raw   map[string]any
-	shape *shape
-	err   error
+	kind     Kind
+	patterns *patterns
+	once     sync.Once
+	shape    *shape
+	err      error
 
-	// The library's form of it is made for the first document that is not
-	// plainly right: a fleet without mistakes never pays for it.
-	library    sync.Once
-	schema     *jsonschema.Schema
-	libraryErr error
+	// What is only for documents that are not plainly right: a fleet without
+	// mistakes never pays for it.
+	strictly sync.Once
+	raw      map[string]any
+	schema   *jsonschema.Schema
 }
 
 // compiledKinds is the one cache of the package: a schema is a constant, and
 // compiling it once for all callers is what keeps an agent small.
 var compiledKinds = func() map[Kind]*compiledKind {
 	m := map[Kind]*compiledKind{}
+	shared := &patterns{}
 	for _, k := range Kinds() {
-		m[k] = &compiledKind{kind: k}
+		m[k] = &compiledKind{kind: k, patterns: shared}
 	}
 	return m
 }()
@@ -243,14 +244,13 @@ func compiled(k Kind) (*compiledKind, error) {
 	if !ok {
 		return nil, fmt.Errorf("there is no kind %s; the kinds are %s", quote(string(k)), kindList())
 	}
-	c.once.Do(c.read)
+	c.once.Do(func() {
+		var raw map[string]any
+		if raw, c.err = kindSchema(k); c.err == nil {
+			c.shape = newShape(raw, c.patterns)
+		}
+	})
 	return c, c.err
-}
-
-func (c *compiledKind) read() {
-	if c.raw, c.err = kindSchema(c.kind); c.err == nil {
-		c.shape = newShape(c.raw)
-	}
 }
 
 // validate compares a value with the schema; the error is the library's.
@@ -258,16 +258,21 @@ func (c *compiledKind) validate(v any) error {
 	if c.shape.accepts(v) {
 		return nil
 	}
-	s, err := c.compiled()
-	if err != nil {
-		panic("schema: " + err.Error()) // what is embedded does not compile: tests see to it that it does
-	}
-	return s.Validate(v)
+	return c.strict().schema.Validate(v)
 }
 
-func (c *compiledKind) compiled() (*jsonschema.Schema, error) {
-	c.library.Do(func() { c.schema, c.libraryErr = c.compile() })
-	return c.schema, c.libraryErr
+// strict is the kind with all that refusing takes.
+func (c *compiledKind) strict() *compiledKind {
+	c.strictly.Do(func() {
+		var err error
+		if c.raw, err = kindSchema(c.kind); err == nil {
+			c.schema, err = c.compile()
+		}
+		if err != nil {
+			panic("schema: " + err.Error()) // what is embedded is wrong: tests compile all of it
+		}
+	})
+	return c
 }
 
 func (c *compiledKind) compile() (*jsonschema.Schema, error) {

@@ -184,7 +184,7 @@ func TestFieldExamplesAreValid(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text := string(must(json.Marshal(c.raw)))
+		text := string(must(json.Marshal(c.strict().raw)))
 		var walk func(n any, at string)
 		walk = func(n any, at string) {
 			m, ok := n.(map[string]any)
@@ -193,7 +193,7 @@ func TestFieldExamplesAreValid(t *testing.T) {
 			}
 			for name, p := range asMap(m["properties"]) {
 				here := at + "/properties/" + escapePointer(name)
-				s := compileAt(t, c.raw["$id"].(string), text, here)
+				s := compileAt(t, c.strict().raw["$id"].(string), text, here)
 				for _, ex := range asMap(p)["examples"].([]any) {
 					// Lists of results are shown shortened; their items have examples of their own.
 					if _, isList := ex.([]any); isList && asMap(asMap(p)["items"])["properties"] != nil || asMap(asMap(p)["items"])["$ref"] != nil {
@@ -211,7 +211,7 @@ func TestFieldExamplesAreValid(t *testing.T) {
 				walk(d, at+"/$defs/"+name)
 			}
 		}
-		walk(c.raw, "")
+		walk(c.strict().raw, "")
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -15,6 +16,16 @@ import (
 type Loader struct {
 	// OwnVersion is the version that an empty targetVersion means.
 	OwnVersion string
+	// ProblemsOnly is for those who want to know what is wrong, and no more:
+	// each device is let go once it was looked at, which takes a tenth of the
+	// memory. The problems are the same; but no member has its Rendered, its
+	// Rollout, variables or a part of its own, ReleaseDigest and Origins know
+	// nothing, and a later Load begins anew.
+	ProblemsOnly bool
+	// Readers is how many goroutines may call Read of a source at once, beside
+	// the one that calls Load; with 0, only that one does. It is for
+	// ProblemsOnly.
+	Readers int
 
 	contents  map[contentKey]*content
 	files     map[string]*file // by path
@@ -41,15 +52,12 @@ func (l *Loader) Load(src Source) (*Fleet, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list the fleet repository: %w", err)
 	}
-	p := &pass{loader: l, src: src, entries: entries, table: make(map[string]*Entry, len(entries)),
-		contents: map[contentKey]*content{}, files: make(map[string]*file, len(entries)), payloads: map[string]*payload{},
-		groups: map[string]*group{}, states: make(map[string]*deviceState, len(entries)),
+	p := &pass{loader: l, src: src, entries: entries,
+		contents: map[contentKey]*content{}, files: map[string]*file{}, payloads: map[string]*payload{},
+		groups: map[string]*group{}, states: map[string]*deviceState{}, uses: map[*file]*policyUse{}, overlaps: map[policyPair]*spreadFinding{},
 		lines: map[string]map[string]*file{}, unusable: map[*file]bool{}, keys: map[*file]string{},
-		spread: map[findingKey]*spreadFinding{}, documents: map[*file]*document{}, interned: map[string][]byte{},
+		spread: map[findingKey]*spreadFinding{}, documents: map[*file]*document{}, interned: map[string][]byte{}, renderedOnce: map[[16]byte]struct{}{},
 		names: map[string][]string{}, known: map[findingKey]*findingKey{}}
-	for i := range entries {
-		p.table[entries[i].Path] = &entries[i]
-	}
 	if err := p.readFiles(); err != nil {
 		return nil, err
 	}
@@ -57,14 +65,37 @@ func (l *Loader) Load(src Source) (*Fleet, error) {
 	if err := p.checkSources(); err != nil {
 		return nil, err
 	}
+	p.beginUses()
+	p.everyone = make([]*Member, 0, len(p.devices)+len(p.later))
+	if l.ProblemsOnly {
+		if err := p.stream(); err != nil {
+			return nil, err
+		}
+		p.checkPolicies()
+		p.warnings()
+		fleet := p.fleet()
+		fleet.zones = p.loadZones()
+		return fleet, nil
+	}
 	p.sharedKey()
 	if err := p.members(); err != nil {
 		return nil, err
 	}
+	for _, f := range p.devices {
+		p.use(f, p.states[f.path])
+	}
 	p.checkPolicies()
 	p.rollouts()
+	for i, f := range p.devices {
+		p.everyone[i] = p.states[f.path].member
+		p.settle(f, p.states[f.path])
+	}
 	p.warnings()
 	fleet := p.fleet()
+	fleet.states = make(map[*Member]*deviceState, len(p.devices))
+	for _, f := range p.devices {
+		fleet.states[p.states[f.path].member] = p.states[f.path]
+	}
 	fleet.releases = p.releaseDigests()
 	fleet.zones = p.loadZones()
 	l.contents, l.files, l.payloads, l.groups, l.states, l.shared =
@@ -84,7 +115,6 @@ type pass struct {
 	loader  *Loader
 	src     Source
 	entries []Entry
-	table   map[string]*Entry
 
 	contents map[contentKey]*content
 	files    map[string]*file
@@ -97,21 +127,29 @@ type pass struct {
 	overlays  []*file
 	devices   []*file
 	releases  []*file
-	fleetFile *file                       // fleet.yaml; nil = none
+	fleetFile *file     // fleet.yaml; nil = none
+	later     []int     // entries of devices that are looked at one after the other
+	everyone  []*Member // by path
+	unsure    bool      // the labels of some device are not known, as it is broken
+	uses      map[*file]*policyUse
+	overlaps  map[policyPair]*spreadFinding
 	lines     map[string]map[string]*file // releases by line and version
 
-	unusable  map[*file]bool   // documents that name a source that is not there
-	keys      map[*file]string // of documents, with the ids of their sources
-	interned  map[string][]byte
-	rendered  int64         // bytes that templates rendered to, each content once
-	unread    []placedEntry // what is no document, where only documents belong
-	problems  []Problem
-	spread    map[findingKey]*spreadFinding
-	documents map[*file]*document // of files that a problem needed a position of
-	names     map[string][]string // see namesIn
-	hinted    int                 // missing sources that a name was looked for
-	guessed   int                 // selectors that a label was looked for
-	known     map[findingKey]*findingKey
+	unusable map[*file]bool   // documents that name a source that is not there
+	keys     map[*file]string // of documents, with the ids of their sources
+	interned map[string][]byte
+	// renderedOnce holds the digests of what was rendered and not kept.
+	renderedOnce map[[16]byte]struct{}
+	sources      map[string]bool // that devices name which are not kept
+	rendered     int64           // bytes that templates rendered to, each content once
+	unread       []placedEntry   // what is no document, where only documents belong
+	problems     []Problem
+	spread       map[findingKey]*spreadFinding
+	documents    map[*file]*document // of files that a problem needed a position of
+	names        map[string][]string // see namesIn
+	hinted       int                 // missing sources that a name was looked for
+	guessed      int                 // selectors that a label was looked for
+	known        map[findingKey]*findingKey
 }
 
 type placedEntry struct {
@@ -135,6 +173,9 @@ func (p *pass) readFiles() error {
 		}
 		where := place(e.Path)
 		switch {
+		case where.kind == KindDevice && isRegular(e.Mode) && p.loader.ProblemsOnly:
+			p.later = append(p.later, i)
+			continue
 		case where.kind == "" && where.rule == "":
 			continue
 		case where.rule == rulePath:
@@ -239,18 +280,25 @@ func (p *pass) keep(f *file) {
 // checkIDs looks for two documents that answer to one name, also where only
 // the case differs: a folder of a Mac or of Windows holds only one of them.
 func (p *pass) checkIDs() {
-	seen := make(map[string]*file, len(p.devices))
-	for _, f := range p.devices {
-		key := strings.ToLower(f.place.name)
+	seen := make(map[string]string, len(p.devices)+len(p.later)) // paths by name
+	device := func(file string) {
+		name := nameIn(file)
+		key := strings.ToLower(name)
 		other, taken := seen[key]
 		switch {
 		case !taken:
-			seen[key] = f
-		case other.place.name == f.place.name:
-			p.fileProblem(f.path, ruleDuplicateID, fmt.Sprintf("the device %s is in %s too", quote(f.place.name), other.path), "an id is unique in the whole repository")
+			seen[key] = file
+		case nameIn(other) == name:
+			p.fileProblem(file, ruleDuplicateID, fmt.Sprintf("the device %s is in %s too", quote(name), other), "an id is unique in the whole repository")
 		default:
-			p.fileProblem(f.path, ruleDuplicateID, fmt.Sprintf("the device %s differs only by case from %s", quote(f.place.name), other.path), "an id is lower case")
+			p.fileProblem(file, ruleDuplicateID, fmt.Sprintf("the device %s differs only by case from %s", quote(name), other), "an id is lower case")
 		}
+	}
+	for _, f := range p.devices {
+		device(f.path)
+	}
+	for _, i := range p.later {
+		device(p.entries[i].Path)
 	}
 	paths := map[string]string{}
 	for _, group := range [][]*file{p.policies, p.releases, p.overlays} {
@@ -293,7 +341,7 @@ func (p *pass) key(f *file) string {
 	}
 	for _, s := range f.sources {
 		b.WriteString("\x00" + s.path)
-		if e := p.table[s.path]; e != nil {
+		if e := p.entry(s.path); e != nil {
 			fmt.Fprintf(&b, "\x00%s\x00%d", e.ID, e.Mode)
 		}
 	}
@@ -303,7 +351,7 @@ func (p *pass) key(f *file) string {
 
 // fleet puts together what was found.
 func (p *pass) fleet() *Fleet {
-	f := &Fleet{Files: len(p.files), states: make(map[*Member]*deviceState, len(p.devices))}
+	f := &Fleet{Files: len(p.files) + len(p.later), Devices: p.everyone}
 	for _, file := range p.policies {
 		if file.content.policy != nil {
 			f.Policies = append(f.Policies, file.policy())
@@ -318,23 +366,25 @@ func (p *pass) fleet() *Fleet {
 		f.Document = p.fleetFile.content.fleet
 		f.files[p.fleetFile.path] = p.fleetFile
 	}
-	for _, file := range p.devices {
-		if s := p.states[file.path]; s != nil {
-			f.Devices = append(f.Devices, s.member)
-			f.states[s.member] = s
-			for _, found := range s.findings {
-				p.collect(*found, s.member.ID)
-			}
-			if s.more > 0 {
-				p.problem(unlistedOf(s))
-			}
-		}
-	}
 	p.problems = append(p.problems, p.spreadProblems()...)
 	p.reportUnread()
 	sortProblems(p.problems)
 	f.Problems = p.problems
 	return f
+}
+
+// entry finds a file of the revision; nil = there is none.
+func (p *pass) entry(path string) *Entry {
+	i, found := slices.BinarySearchFunc(p.entries, path, func(e Entry, path string) int { return strings.Compare(e.Path, path) })
+	if !found {
+		return nil
+	}
+	return &p.entries[i]
+}
+
+// nameIn is the name that the document of a path must have.
+func nameIn(file string) string {
+	return strings.TrimSuffix(file[strings.LastIndexByte(file, '/')+1:], extension)
 }
 
 // reportUnread tells of files that lie where documents are read, but for those

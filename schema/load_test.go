@@ -404,8 +404,8 @@ func TestLoadReadsWhatChanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if changed.reads != 1 {
-		t.Errorf("%d reads, want 1", changed.reads)
+	if n := changed.reads.Load(); n != 1 {
+		t.Errorf("%d reads, want 1", n)
 	}
 	for i, m := range second.Devices {
 		old := first.Devices[i]

@@ -32,13 +32,13 @@ var lfsPrefix = []byte("version https://git-lfs.github.com/spec/")
 
 // sourceProblem says what is wrong with the path of a source in this revision.
 func (p *pass) sourceProblem(path string) (rule, msg, hint string) {
-	e := p.table[path]
+	e := p.entry(path)
 	if e == nil {
 		for i := range len(path) {
 			if path[i] != '/' {
 				continue
 			}
-			if above := p.table[path[:i]]; above != nil && !isRegular(above.Mode) {
+			if above := p.entry(path[:i]); above != nil && !isRegular(above.Mode) {
 				return ruleSourceKind, fmt.Sprintf("the source %s lies below %s, which is %s", quote(path), quote(path[:i]), modeWord(above.Mode)), "keep the file itself in this repository"
 			}
 		}
@@ -110,7 +110,7 @@ func (p *pass) namesIn(dir string) []string {
 // payloadOf reads a payload once for each content. The error is for a source
 // that cannot be read at all.
 func (p *pass) payloadOf(path string, asText bool) (*payload, error) {
-	e := p.table[path]
+	e := p.entry(path)
 	for _, known := range []map[string]*payload{p.payloads, p.loader.payloads} {
 		if pl, ok := known[e.ID]; ok && e.ID != "" && (pl.isText || !asText || pl.rule != "") {
 			p.payloads[e.ID] = pl

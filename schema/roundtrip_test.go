@@ -23,7 +23,7 @@ func exampleTexts(t testing.TB, k Kind) [][]byte {
 		t.Fatal(err)
 	}
 	var texts [][]byte
-	for _, e := range c.raw["examples"].([]any) {
+	for _, e := range c.strict().raw["examples"].([]any) {
 		text, err := json.Marshal(e)
 		if err != nil {
 			t.Fatal(err)

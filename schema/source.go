@@ -47,6 +47,27 @@ type Source interface {
 // Content ids are those of git, so small files are read once, by Entries, and
 // kept until the source goes.
 func DirSource(dir string) (Source, error) {
+	s, err := openDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// DirNames is a DirSource that reads no file before it is asked for it, and so
+// does not know their sizes; in place of content ids it has their paths. It is
+// for a single Load, with ProblemsOnly: what changes between two listings is
+// not seen. Any number of goroutines may read it at once.
+func DirNames(dir string) (Source, error) {
+	s, err := openDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	s.namesOnly = true
+	return s, nil
+}
+
+func openDir(dir string) (*dirSource, error) {
 	info, err := os.Stat(dir)
 	if err != nil {
 		return nil, fmt.Errorf("fleet repository %s: %w", dir, err)
@@ -69,9 +90,10 @@ const (
 )
 
 type dirSource struct {
-	root  *os.Root
-	kept  map[string][]byte
-	total int64
+	root      *os.Root
+	namesOnly bool
+	kept      map[string][]byte
+	total     int64
 }
 
 func (s *dirSource) Entries() ([]Entry, error) {
@@ -123,6 +145,9 @@ func (s *dirSource) entry(p string, d fs.DirEntry) (Entry, bool, error) {
 	if !d.Type().IsRegular() {
 		return Entry{}, false, nil // a socket or a device: git does not store it either
 	}
+	if s.namesOnly {
+		return Entry{Path: p, ID: p, Size: -1}, true, nil
+	}
 	f, err := s.root.Open(p)
 	if err != nil {
 		return Entry{}, false, fmt.Errorf("read %s: %w", p, err)
@@ -170,14 +195,38 @@ func (s *dirSource) Read(e Entry, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("read %s: %w", e.Path, err)
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	data, err := readAll(f, limit)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", e.Path, err)
 	}
-	if int64(len(data)) > limit {
-		return nil, fmt.Errorf("read %s: %w of %d bytes", e.Path, ErrTooLarge, limit)
-	}
 	return data, nil
+}
+
+// readAll reads a file of at most so many bytes, into memory of its size.
+func readAll(f *os.File, limit int64) ([]byte, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("not a regular file")
+	}
+	if info.Size() > limit {
+		return nil, fmt.Errorf("%w of %d bytes", ErrTooLarge, limit)
+	}
+	// One byte more than it has, so that one which grew meanwhile is seen.
+	data := make([]byte, info.Size()+1)
+	switch n, err := io.ReadFull(f, data); {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return data[:n], nil
+	case err != nil:
+		return nil, err
+	}
+	rest, err := io.ReadAll(io.LimitReader(f, limit))
+	if data = append(data, rest...); err == nil && int64(len(data)) > limit {
+		err = fmt.Errorf("%w of %d bytes", ErrTooLarge, limit)
+	}
+	return data, err
 }
 
 // newBlobHash begins the id that git gives to content of this size.

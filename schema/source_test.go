@@ -4,10 +4,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"sort"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -15,7 +18,7 @@ import (
 type fakeSource struct {
 	files map[string]string
 	modes map[string]EntryMode
-	reads int
+	reads atomic.Int32
 	fail  string // reading this path gives an error
 }
 
@@ -31,7 +34,7 @@ func (s *fakeSource) Entries() ([]Entry, error) {
 var errFake = errors.New("the disk is gone")
 
 func (s *fakeSource) Read(e Entry, limit int64) ([]byte, error) {
-	s.reads++
+	s.reads.Add(1)
 	if e.Path == s.fail {
 		return nil, errFake
 	}
@@ -73,7 +76,34 @@ func load(t *testing.T, src Source) *Fleet {
 	if err != nil {
 		t.Fatal(err)
 	}
+	sameProblemsOnly(t, src, f)
 	return f
+}
+
+// sameProblemsOnly looks at a source in the frugal way, with and without
+// readers of their own.
+func sameProblemsOnly(t *testing.T, src Source, want *Fleet) {
+	t.Helper()
+	for _, readers := range []int{0, 2} {
+		got, err := (&Loader{ProblemsOnly: true, Readers: readers}).Load(src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a, b := lines(got.Problems), lines(want.Problems); a != b {
+			t.Fatalf("with %d readers, problems only:\n%s\nall of it:\n%s", readers, a, b)
+		}
+		if got.Files != want.Files || len(got.Policies) != len(want.Policies) || len(got.Devices) != len(want.Devices) {
+			t.Fatalf("with %d readers %d files, %d policies, %d devices; else %d, %d, %d", readers,
+				got.Files, len(got.Policies), len(got.Devices), want.Files, len(want.Policies), len(want.Devices))
+		}
+		for i, m := range got.Devices {
+			w := *want.Devices[i]
+			w.Device, w.Rollout, w.Rendered = m.Device, "", nil
+			if !reflect.DeepEqual(*m, w) || !maps.Equal(m.Labels(), want.Devices[i].Labels()) {
+				t.Fatalf("problems only: %+v\nall of it: %+v", *m, *want.Devices[i])
+			}
+		}
+	}
 }
 
 func lines(problems []Problem) string {
