@@ -19,7 +19,7 @@ const (
 // person at this time, in the order of problems. Where now is zero, nothing
 // that depends on it is looked at.
 func Check(fleet *schema.Fleet, now time.Time) []schema.Problem {
-	c := &check{fleet: fleet, now: now, input: sweep.PlannerInput(sweep.Scene{Fleet: fleet, Now: now})}
+	c := &check{fleet: fleet, now: now, input: sweep.PlannerRules(sweep.Scene{Fleet: fleet, Now: now})}
 	c.crews()
 	c.wholeFleet()
 	for i := range c.input.Policies {
@@ -33,16 +33,15 @@ type check struct {
 	fleet *schema.Fleet
 	now   time.Time
 	input planner.Input
-	crew  map[string][]*planner.Device // by policy; of those that some policy selects
+	crew  map[string][]*schema.Member // by policy; of those that some policy selects
 	found []schema.Problem
 	file  string // that findings are of
 }
 
 func (c *check) crews() {
-	c.crew = map[string][]*planner.Device{}
-	for i := range c.input.Devices {
-		d := &c.input.Devices[i]
-		c.crew[d.Policy] = append(c.crew[d.Policy], d)
+	c.crew = map[string][]*schema.Member{}
+	for _, m := range c.fleet.Devices {
+		c.crew[m.Policy] = append(c.crew[m.Policy], m)
 	}
 }
 
@@ -58,15 +57,11 @@ func (c *check) wholeFleet() {
 	}
 	c.file = file
 	spec := &c.fleet.Document.Spec
-	n := len(c.input.Devices)
+	n := len(c.fleet.Devices)
 	if slots, limited := c.input.Fleet.SlotsFor(n); limited && spec.MaxInFlight.Percent {
 		c.slots(spec.MaxInFlight.Value, n, slots, "")
 	}
-	all := make([]*planner.Device, 0, n)
-	for i := range c.input.Devices {
-		all = append(all, &c.input.Devices[i])
-	}
-	c.budgets(c.input.Fleet.Budgets, all)
+	c.budgets(c.input.Fleet.Budgets, c.fleet.Devices)
 	c.freezes(c.input.Fleet.Freezes)
 }
 

@@ -25,7 +25,7 @@ func (c *check) limits(p *planner.Policy, spec *schema.PolicySpec, n int) {
 	}
 	if m := spec.MaxInFlight; m != nil && spec.MinAvailable != nil && l.Slots < n && l.Slots > n-l.Keep {
 		c.warn("/spec/maxInFlight", ruleLimit, fmt.Sprintf("maxInFlight %s is never reached: minAvailable %s of %s leaves %d that may move at a time", m, spec.MinAvailable, devices(n), n-l.Keep), "")
-	} else if slots, limited := c.input.Fleet.SlotsFor(len(c.input.Devices)); m != nil && limited && l.Slots > slots && slots < n {
+	} else if slots, limited := c.input.Fleet.SlotsFor(len(c.fleet.Devices)); m != nil && limited && l.Slots > slots && slots < n {
 		c.warn("/spec/maxInFlight", ruleLimit, fmt.Sprintf("maxInFlight %s is never reached: fleet.yaml lets %s of all policies move at a time", m, devices(slots)), "")
 	}
 	const year = 365 * 24 * time.Hour
@@ -68,7 +68,7 @@ func (c *check) roundsToNone(field string, l *schema.IntOrPercent, n, limit int,
 }
 
 // budgets looks at what budgets come to in the groups that there are.
-func (c *check) budgets(budgets []planner.Budget, crew []*planner.Device) {
+func (c *check) budgets(budgets []planner.Budget, crew []*schema.Member) {
 	if len(crew) == 0 {
 		return
 	}
@@ -77,7 +77,7 @@ func (c *check) budgets(budgets []planner.Budget, crew []*planner.Device) {
 		at := fmt.Sprintf("/spec/budgets/%d/maxUnavailable", i)
 		groups := map[string]int{}
 		for _, d := range crew {
-			groups[groupName(b.GroupBy, d.Labels)]++
+			groups[groupName(b.GroupBy, d.Labels())]++
 		}
 		if b.MaxUnavailable.Percent > 0 {
 			c.budgetShare(b, at, groups)

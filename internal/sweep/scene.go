@@ -64,6 +64,10 @@ func PlannerInput(s Scene) planner.Input {
 	return in
 }
 
+// PlannerRules is all of a planner's input but the devices: what is asked of
+// them, for those who only look at that.
+func PlannerRules(s Scene) planner.Input { return s.input() }
+
 // input is all of a planner's input but the devices.
 func (s *Scene) input() planner.Input {
 	in := planner.Input{
