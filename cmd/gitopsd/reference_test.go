@@ -134,7 +134,7 @@ of a person: *attention* somebody must do something, *wait* it goes on by itself
 
 func rulesPage() string {
 	var b strings.Builder
-	b.WriteString("# Rules\n\nEach problem that `gitopsd validate` reports names its rule. The names are stable. A warning does not make a fleet invalid.\n\n| rule | severity | what holds |\n|--|--|--|\n")
+	b.WriteString("# Rules\n\nEach problem that `gitopsd validate` reports names its rule. The names are stable. A warning does not make a fleet invalid.\n`gitopsd validate --explain RULE` shows one of these in a terminal.\n\n| rule | severity | what holds |\n|--|--|--|\n")
 	rules := schema.Rules()
 	for _, r := range rules {
 		severity := r.Severity

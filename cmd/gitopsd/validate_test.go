@@ -277,6 +277,7 @@ func TestReportsOfAFleetInASubfolder(t *testing.T) {
 		{"workspace", "fleet/", []string{"GITHUB_WORKSPACE=" + root}, false},
 		{"workspace elsewhere", "", []string{"GITHUB_WORKSPACE=" + t.TempDir()}, false},
 		{"repository", "fleet/", nil, true},
+		{"repository below the workspace", "fleet/", []string{"GITHUB_WORKSPACE=" + filepath.Dir(root)}, true},
 	} {
 		if c.git {
 			gitserver.Git(t, root, "init", "-q", "-b", "main")
@@ -288,6 +289,44 @@ func TestReportsOfAFleetInASubfolder(t *testing.T) {
 		got = runs(c.env, "validate", fleet, "-o", "sarif")
 		if want := fmt.Sprintf("%q: %q", "uri", c.root+"policies/gateways.yaml"); !strings.Contains(got.stdout, want) {
 			t.Errorf("%s: no %s in %s", c.name, want, got.stdout)
+		}
+	}
+}
+
+// What a repository may hold by accident or on purpose is told of in every form,
+// and does nothing there.
+func TestHostileFleetIsOnlyToldOf(t *testing.T) {
+	dir := starterFleet(t)
+	const head = "apiVersion: gitopsd.dev/v1alpha1\nkind: Device\n"
+	putFiles(t, dir, map[string]string{
+		"devices/\x1b[31mred.yaml":                       head,
+		"devices/new\n::error::line.yaml":                head,
+		"devices/::error::x.yaml":                        head,
+		"devices/ ::add-mask::fleet.yaml":                head,
+		"devices/##[error]old.yaml":                      head,
+		"devices/<script>`|@octocat.yaml":                head,
+		"devices/latin-\xff.yaml":                        head,
+		"devices/binary.yaml":                            "\x7fELF\x02\x01\x01\x00\x00" + head,
+		"devices/escapes.yaml":                           head + "metadata: {name: \"\\e[31m\\n::error::x\", labels: {role: '\u202e'}}\n",
+		"devices/long.yaml":                              head + "metadata: {name: " + strings.Repeat("long", 50_000) + "}\n",
+		"policies/" + strings.Repeat("n", 240) + ".yaml": head,
+	})
+	for _, form := range validateForms {
+		got := runs(nil, "validate", dir, "-o", form)
+		if got.code != exitContent || !strings.Contains(got.stdout, "binary.yaml") || !strings.Contains(got.stdout, "latin-") {
+			t.Errorf("%s: exit code %d: %s", form, got.code, got.stderr)
+		}
+		for i, r := range got.stdout + got.stderr {
+			if r != '\n' && unicode.IsControl(r) {
+				t.Errorf("%s prints %q behind %q", form, r, (got.stdout + got.stderr)[max(0, i-40):i])
+				break
+			}
+		}
+		for line := range strings.Lines(got.stdout + got.stderr) {
+			command := strings.HasPrefix(strings.TrimSpace(line), "::")
+			if ours := form == formGitHub && (strings.HasPrefix(line, "::error file=") || strings.HasPrefix(line, "::warning file=") || strings.HasPrefix(line, "::group::and ") || line == "::endgroup::\n"); command && !ours {
+				t.Errorf("%s has a command: %s", form, line)
+			}
 		}
 	}
 }

@@ -14,12 +14,11 @@ import (
 
 // validation checks the fleet in a folder; since narrows what is shown.
 func (a *app) validation(ctx context.Context, dir, since string) (*listing.Result, error) {
-	src, err := dirSource(dir)
+	defer a.frugal()()
+	loader, tree, err := a.problemsOf(dir, since != "")
 	if err != nil {
 		return nil, err
 	}
-	tree := &files{Source: src}
-	loader := &schema.Loader{OwnVersion: a.build.Version}
 	now := time.Now()
 	var old *oldFleet
 	if since != "" {
@@ -48,8 +47,8 @@ func (a *app) validation(ctx context.Context, dir, since string) (*listing.Resul
 	return r, nil
 }
 
-// rootOf is where a folder lies in its repository, for forges: below the
-// workspace of a pipeline, or else below the folder that holds .git.
+// rootOf is where a folder lies in its repository, as forges name paths; where
+// no .git is, in the workspace of the pipeline.
 func (a *app) rootOf(dir string) string {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -58,19 +57,19 @@ func (a *app) rootOf(dir string) string {
 	if real, err := filepath.EvalSymlinks(abs); err == nil {
 		abs = real
 	}
-	root := a.env["GITHUB_WORKSPACE"]
-	if real, err := filepath.EvalSymlinks(root); err == nil {
-		root = real
-	}
-	if root == "" || !within(root, abs) {
-		for root = abs; !isWorkTree(root); root = filepath.Dir(root) {
-			if root == filepath.Dir(root) {
-				return ""
+	root := abs
+	for !isWorkTree(root) {
+		if root == filepath.Dir(root) {
+			root = a.env["GITHUB_WORKSPACE"]
+			if real, err := filepath.EvalSymlinks(root); err == nil {
+				root = real
 			}
+			break
 		}
+		root = filepath.Dir(root)
 	}
 	rel, err := filepath.Rel(root, abs)
-	if err != nil || rel == "." {
+	if err != nil || rel == "." || !filepath.IsLocal(rel) {
 		return ""
 	}
 	return filepath.ToSlash(rel) + "/"

@@ -156,35 +156,6 @@ func TestAnnotationsReadBack(t *testing.T) {
 	}
 }
 
-// In the summary of a step a row is a row, and a fleet opens nothing in it.
-func TestSummaryIsOneTable(t *testing.T) {
-	r := wild()
-	text := all(t, r)["summary"]
-	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	if got := len(lines) - 4; got != len(hostile) {
-		t.Errorf("%d rows, want %d", got, len(hostile))
-	}
-	strip := strings.NewReplacer("<code>", "", "</code>", "", "<br>", "").Replace
-	for _, row := range lines[4:] {
-		row, link, _ := strings.Cut(row, "[")
-		if cells := strings.Split(row, "|"); len(cells) != 5 {
-			t.Errorf("%d cells: %s", len(cells), row)
-		}
-		if i := strings.IndexAny(strip(row), "<>`*_~[]!@\\\n:"); i >= 0 {
-			t.Errorf("%q is not escaped: %s", strip(row)[i], row)
-		}
-		if strings.Contains(strings.ToLower(row), "www.") || strings.Contains(row, "#") && strings.Count(row, "#") != strings.Count(row, "&#") {
-			t.Errorf("an address or a reference: %s", row)
-		}
-		if !strings.Contains(link, "](https://github.com/gitopsd/gitopsd/blob/main/docs/reference/rules.md#") {
-			t.Errorf("no link to the rule: %s", link)
-		}
-		if strings.Contains(row, "octocat") && strings.Count(row, "&#64;&#8203;") < 2 {
-			t.Errorf("a mention: %s", row)
-		}
-	}
-}
-
 func TestSummaryFits(t *testing.T) {
 	r := &listing.Result{}
 	for range 2000 {

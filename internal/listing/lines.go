@@ -1,6 +1,7 @@
 package listing
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -15,18 +16,14 @@ const linesLimit = 1 << 20
 // problems are sorted by file.
 type Lines struct {
 	src     schema.Source
-	entries map[string]schema.Entry
+	entries []schema.Entry // by path
 	file    string
 	lines   []string
 }
 
-// NewLines reads from a source what its entries name.
+// NewLines reads from a source what its entries name, which are sorted by path.
 func NewLines(src schema.Source, entries []schema.Entry) *Lines {
-	l := &Lines{src: src, entries: make(map[string]schema.Entry, len(entries))}
-	for _, e := range entries {
-		l.entries[e.Path] = e
-	}
-	return l
+	return &Lines{src: src, entries: entries}
 }
 
 // at is a line of a file, counted from 1. There is none of a file that cannot
@@ -37,11 +34,11 @@ func (l *Lines) at(file string, line int) (string, bool) {
 	}
 	if l.file != file {
 		l.file, l.lines = file, nil
-		e, known := l.entries[file]
+		i, known := slices.BinarySearchFunc(l.entries, file, func(e schema.Entry, path string) int { return strings.Compare(e.Path, path) })
 		if !known {
 			return "", false
 		}
-		data, err := l.src.Read(e, linesLimit)
+		data, err := l.src.Read(l.entries[i], linesLimit)
 		if err != nil || !utf8.Valid(data) || strings.ContainsRune(string(data), 0) {
 			return "", false
 		}
