@@ -61,6 +61,7 @@ func (p *pass) encodeAll(ctx context.Context) error {
 
 // decide plans and drafts what is to be written.
 func (p *pass) decide(ctx context.Context) {
+	p.forgetBecause()
 	scene := p.scene()
 	in := p.d.memory.input(&scene)
 	p.due = time.Time{}
@@ -204,29 +205,6 @@ func (p *pass) assign(dr *draft, v *planner.Verdict) {
 	move := dr.move(lastAttempt(dr.status))
 	move.Because = v.Reason
 	p.result.Assigned = append(p.result.Assigned, move)
-}
-
-// becauseOf is the change that led to a rollout: the commit that was swept
-// when its first device was assigned it.
-func (p *pass) becauseOf(m *schema.Member) *schema.Because {
-	key := m.Policy + "\x00" + m.Version + "\x00" + m.Rollout
-	if b := p.d.because[key]; b != nil {
-		return b
-	}
-	var found *schema.Because
-	for _, rec := range p.status.Devices {
-		a := lastAttempt(rec.Status)
-		if doc := rec.Assignment; doc != nil && doc.Because != nil && a != nil && a.Attempt == doc.Attempt &&
-			a.Policy == m.Policy && a.Version == m.Version && a.Rollout == m.Rollout &&
-			(found == nil || doc.Because.Commit < found.Commit) {
-			found = doc.Because
-		}
-	}
-	if found == nil {
-		found = &schema.Because{Commit: p.fleet.commit, Subject: p.fleet.subject, Author: p.fleet.author, Policy: m.Policy}
-	}
-	p.d.because[key] = found
-	return found
 }
 
 // note puts a decision into the result.
