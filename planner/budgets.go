@@ -114,7 +114,7 @@ func (g *group) why() string {
 	if g.budget.fleet {
 		what = "the fleet"
 	}
-	text := fmt.Sprintf("maxUnavailable of %s is %d of %d devices", what, g.limit, g.n)
+	text := fmt.Sprintf("maxUnavailable of %s is %d of %s", what, g.limit, devices(g.n))
 	if len(g.budget.GroupBy) > 0 {
 		text += " with " + g.text()
 	}

@@ -73,6 +73,14 @@ func span(d time.Duration) string {
 	return s
 }
 
+// devices counts devices.
+func devices(n int) string {
+	if n == 1 {
+		return "1 device"
+	}
+	return strconv.Itoa(n) + " devices"
+}
+
 // few joins at most five of the words and counts the rest.
 func few(words []string) string {
 	const most = 5

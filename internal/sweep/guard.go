@@ -194,9 +194,13 @@ func (p *pass) deletions(ctx context.Context, head *schema.Fleet) (bool, error) 
 	if gone <= accepted {
 		return true, nil
 	}
+	who := fmt.Sprintf("%d of %d devices are", gone, total)
+	if total == 1 {
+		who = "the only device is"
+	}
 	p.stop(stop{
 		reason:  "TooManyDeletions",
-		message: fmt.Sprintf("%d of %d devices are gone from %s since %s was swept; up to %d may go at once, and never all", gone, total, short(p.head), short(swept), limit),
+		message: fmt.Sprintf("%s gone from %s since %s was swept; up to %d may go at once, and never all", who, short(p.head), short(swept), limit),
 		remedy:  fmt.Sprintf("bring them back, or push a commit whose message has the line %q", fmt.Sprintf("%s %d", deletionTrailer, gone)),
 	})
 	return false, nil
