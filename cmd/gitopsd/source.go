@@ -57,8 +57,11 @@ func looksLikeFleet(src schema.Source, fleet *schema.Fleet) bool {
 	if fleet.Files == 0 && len(fleet.Problems) == 0 {
 		return false
 	}
+	if fleet.Valid() {
+		return true
+	}
 	entries, err := src.Entries()
-	if err != nil || fleet.Valid() {
+	if err != nil {
 		return true
 	}
 	folders := map[string]bool{}
