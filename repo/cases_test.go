@@ -42,6 +42,11 @@ func TestB01_ShallowCopyOfABranchThatWasForcedBack(t *testing.T) {
 		if err := r.Fetch(ctx, main, c3, false); err != nil {
 			t.Fatal(err)
 		}
+		// Without its history it can be looked at all the same.
+		looked := 0
+		if err := r.Log(ctx, c3, "", func(string, string, time.Time, string) bool { looked++; return false }); err != nil || looked != 1 {
+			t.Fatalf("%d commits were looked at: %v", looked, err)
+		}
 		for round, step := range []struct{ commit, want string }{
 			{c2, "map[a:2 b:2 only/1:x]"}, {c2, "map[a:2 b:2 only/1:x]"}, {c1, "map[a:1 only/1:x]"}, {c3, "map[a:3 b:3 only/1:x]"},
 		} {

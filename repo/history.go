@@ -56,7 +56,8 @@ const logSlop = 5
 
 // Log calls fn for the commits reachable from `from` but not from `until`
 // ("" = to the root), newest first, while it returns true. author is
-// "Name <mail>", when the time of the committer.
+// "Name <mail>", when the time of the committer. A commit that was fetched
+// without its history can be looked at too: fn ends it there.
 func (r *Repo) Log(ctx context.Context, from, until string, fn func(hash, author string, when time.Time, message string) bool) error {
 	start, err := parseOID(from)
 	if err != nil {
@@ -76,12 +77,13 @@ func (r *Repo) logCommits(ctx context.Context, start, stop oid, fn func(hash, au
 	}
 	if stop.IsZero() {
 		for w.Len() > 0 {
-			n, err := w.next(ctx)
-			if err != nil {
-				return err
-			}
+			n := heap.Pop(w).(*logNode)
+			// Where fn has seen enough, a history that was not fetched is not missed.
 			if !fn(n.id.String(), n.author, n.when, n.message) {
 				return nil
+			}
+			if err := w.parents(ctx, n); err != nil {
+				return err
 			}
 		}
 		return nil
@@ -91,8 +93,8 @@ func (r *Repo) logCommits(ctx context.Context, start, stop oid, fn func(hash, au
 	}
 	var found []*logNode
 	for slop := logSlop; w.Len() > 0 && slop > 0; {
-		n, err := w.next(ctx)
-		if err != nil {
+		n := heap.Pop(w).(*logNode)
+		if err := w.parents(ctx, n); err != nil {
 			return err
 		}
 		if !w.hidden[n.id] {
@@ -160,19 +162,16 @@ func (w *logWalk) push(ctx context.Context, id oid, hide bool) error {
 	return nil
 }
 
-func (w *logWalk) next(ctx context.Context) (*logNode, error) {
-	n := heap.Pop(w).(*logNode)
+// parents queues those of a commit.
+func (w *logWalk) parents(ctx context.Context, n *logNode) error {
 	hide := w.hidden[n.id]
 	for _, p := range n.parents {
-		if err := w.push(ctx, p, hide); err != nil {
-			// A hidden history may end in what is not here.
-			if hide && errors.Is(err, errMissing) {
-				continue
-			}
-			return nil, err
+		// A hidden history may end in what is not here.
+		if err := w.push(ctx, p, hide); err != nil && !(hide && errors.Is(err, errMissing)) {
+			return err
 		}
 	}
-	return n, nil
+	return nil
 }
 
 func (w *logWalk) onlyHidden() bool {
