@@ -89,13 +89,17 @@ func prepare(in Input) *plan {
 
 func (pl *plan) addDevices() {
 	in := pl.Input
-	ids := make(map[string]int, len(in.Devices))
-	leftOver := map[string]bool{}
+	ids := make(map[string]struct{}, len(in.Devices))
+	twice, leftOver := map[string]bool{}, map[string]bool{}
 	for i := range in.Devices {
-		if d := &in.Devices[i]; d.Removed {
+		d := &in.Devices[i]
+		if d.Removed {
 			leftOver[d.ID] = true
-		} else {
-			ids[d.ID]++
+			continue
+		}
+		before := len(ids)
+		if ids[d.ID] = struct{}{}; len(ids) == before {
+			twice[d.ID] = true
 		}
 	}
 	present := map[string][]Attempt{} // of devices that are there, but left something over
@@ -113,7 +117,7 @@ func (pl *plan) addDevices() {
 		switch {
 		case d.ID == "":
 			d.bad = "its id is empty"
-		case ids[d.ID] > 1:
+		case twice[d.ID]:
 			d.bad = "two devices have the id " + word(d.ID)
 		}
 		d.policy = pl.byName[d.Policy]
