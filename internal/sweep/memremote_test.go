@@ -178,6 +178,20 @@ type memRemote struct {
 	after  bool // it fails after it had its effect
 	onCall func(n int, op string)
 	log    []string
+	// here are the commits that this client has: true = with all before them.
+	here map[string]bool
+}
+
+// has notes a commit, with its history or without.
+func (m *memRemote) has(commit string, history bool) {
+	if m.here == nil {
+		m.here = map[string]bool{}
+	}
+	for id := commit; id != "" && !m.here[id]; id = m.commits[id].parent {
+		if m.here[id] = history; !history {
+			return
+		}
+	}
 }
 
 type memError struct{ kind, text string }
@@ -252,6 +266,7 @@ func (m *memRemote) Fetch(ctx context.Context, ref, commit string, history bool)
 	if m.commits[commit] == nil {
 		return &memError{"not-found", "no commit " + commit}
 	}
+	m.has(commit, history)
 	return done(nil)
 }
 
@@ -296,6 +311,9 @@ func (m *memRemote) Log(ctx context.Context, from, until string, fn func(hash, a
 		c := m.commits[id]
 		if c == nil || !fn(id, c.author, c.when, c.message) {
 			break
+		}
+		if _, ok := m.here[c.parent]; !ok && c.parent != "" {
+			return &memError{"not-found", "commit " + c.parent + " was not fetched"}
 		}
 		id = c.parent
 	}
@@ -397,6 +415,7 @@ func (m *memRemote) Commit(ctx context.Context, parent string, changes map[strin
 		base = m.commits[parent].tree
 	}
 	id := m.putCommit(parent, &memTree{base: base, changes: files}, strings.Join(key, "\n"), "gitopsd", message, when)
+	m.has(id, false)
 	return id, done(nil)
 }
 
