@@ -1,3 +1,12 @@
+// Package gitopsd_test holds the tree to its rules: which package may import
+// which and why, what the planner and the simulation may not touch, and that
+// everything exported is documented.
+//
+// It tests no behaviour: each package does that for itself, and tests of
+// cmd/gitopsd for all of them together.
+//
+// A new package gets its place in layers; a rule that is broken names its
+// reason. Files are read, nothing is built.
 package gitopsd_test
 
 import (
