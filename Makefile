@@ -10,6 +10,8 @@ GOLANGCI_LINT_VERSION := v2.15.0
 GOLANGCI_LINT         := $(TOOLS)/golangci-lint-$(GOLANGCI_LINT_VERSION)
 ACTIONLINT_VERSION    := v1.7.12
 ACTIONLINT            := $(TOOLS)/actionlint-$(ACTIONLINT_VERSION)
+NFPM_VERSION          := v2.45.2
+NFPM                  := $(TOOLS)/nfpm-$(NFPM_VERSION)
 
 # More flags for go test, for example TESTFLAGS=-v.
 TESTFLAGS     ?=
@@ -94,6 +96,24 @@ soak: ## run 50 agents and two daemons through trouble for SOAK_MINUTES (20), sh
 .PHONY: check
 check: build lint test test-system ## what continuous integration runs, the demo aside
 	./$(BIN)/gitopsd demo > /dev/null
+
+# Which architecture is packed, in Go's words.
+GOARCH        ?= $(shell $(GO) env GOARCH)
+
+.PHONY: packages
+packages: $(NFPM) ## build bin/packages: a deb and an rpm of this commit (GOARCH)
+	rm -rf $(BIN)/packages
+	mkdir -p $(BIN)/packages/$(GOARCH)
+	CGO_ENABLED=0 GOARCH=$(GOARCH) $(GO) build -trimpath -ldflags '$(STAMP) -s -w' -o $(BIN)/packages/$(GOARCH)/gitopsd ./cmd/gitopsd
+	$(GO) run ./cmd/gitopsd completion bash > $(BIN)/packages/$(GOARCH)/gitopsd.bash
+	for kind in deb rpm; do \
+	  PACKAGE_DIR=$(BIN)/packages/$(GOARCH) GOARCH=$(GOARCH) VERSION=$(or $(VERSION:v%=%),0.0.0) \
+	    $(NFPM) package --config packaging/nfpm.yaml --packager $$kind --target $(BIN)/packages || exit 1; \
+	done
+
+$(NFPM):
+	GOBIN=$(CURDIR)/$(TOOLS) $(GO) install github.com/goreleaser/nfpm/v2/cmd/nfpm@$(NFPM_VERSION)
+	mv $(TOOLS)/nfpm $@
 
 .PHONY: clean
 clean: ## remove what was built

@@ -50,6 +50,9 @@ type Config struct {
 	// that goes with it.
 	Uptime func() time.Duration
 	Logger *slog.Logger
+	// Progress is told that the work goes on, and within which time it will
+	// be told again: if it is not, the agent hangs. nil = nobody asks.
+	Progress func(within time.Duration)
 	// Step is asked before every operation that changes the disk; tests crash
 	// and fail with it.
 	Step func(op, path string) error
@@ -140,7 +143,7 @@ func New(c Config) (*Agent, error) {
 		return nil, errors.New("an agent needs a device id and a control")
 	}
 	c.setDefaults()
-	root, err := disk.Open(c.Root, disk.Options{Step: c.Step, ReadStep: c.ReadStep})
+	root, err := disk.Open(c.Root, disk.Options{Step: c.steps(), ReadStep: c.ReadStep})
 	if err != nil {
 		return nil, fmt.Errorf("open the root %s: %w", c.Root, err)
 	}
@@ -165,6 +168,24 @@ func New(c Config) (*Agent, error) {
 	a.reports = newReporter(a.control, a.store.seq, a.clock, c.Logger, a.jitter, c.Heartbeat, a.freeDisk)
 	a.changed()
 	return a, nil
+}
+
+// stepLimit is how long one step without a limit of its own may take: the
+// largest file on the slowest card, beside a question to control.
+const stepLimit = 10 * time.Minute
+
+// steps tells of every change of the disk as progress.
+func (c *Config) steps() func(op, path string) error {
+	if c.Progress == nil {
+		return c.Step
+	}
+	return func(op, path string) error {
+		c.Progress(stepLimit)
+		if c.Step == nil {
+			return nil
+		}
+		return c.Step(op, path)
+	}
 }
 
 func (c *Config) setDefaults() {

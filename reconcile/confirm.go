@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gitopsd/gitopsd/reconcile/internal/failure"
+	"github.com/gitopsd/gitopsd/reconcile/internal/progress"
 	"github.com/gitopsd/gitopsd/schema"
 )
 
@@ -54,6 +55,7 @@ func (a *Agent) confirm(ctx context.Context, spec *schema.Spec) error {
 	defer cancel()
 	wait, began, waits := firstAsk, a.up(), false
 	for {
+		progress.Within(ctx, stepLimit)
 		err := a.answers(ctx, timeout, reach(spec))
 		if err == nil && !a.clockSet() {
 			err = errNoClock // nothing would ever be polled

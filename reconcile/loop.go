@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gitopsd/gitopsd/reconcile/internal/failure"
+	"github.com/gitopsd/gitopsd/reconcile/internal/progress"
 	"github.com/gitopsd/gitopsd/schema"
 )
 
@@ -48,7 +49,7 @@ func (a *Agent) Once(ctx context.Context) (Result, error) {
 func (a *Agent) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(progress.With(ctx, a.cfg.Progress))
 	defer cancel()
 	wg.Go(func() { a.reports.run(ctx) })
 	w := a.watch()
@@ -58,6 +59,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	var lastPoll time.Duration
 	nextPoll, nextDrift := a.up(), a.up()+driftEvery
 	for {
+		progress.Within(ctx, stepLimit)
 		now := a.up()
 		poll := now >= nextPoll || a.tryFrom(lastPoll) == 0
 		if poll {
@@ -81,7 +83,9 @@ func (a *Agent) Run(ctx context.Context) error {
 		a.changed()
 		w.follow(a.watched())
 
-		timer := time.NewTimer(a.sleep(lastPoll, nextPoll, nextDrift, w))
+		rest := a.sleep(lastPoll, nextPoll, nextDrift, w)
+		progress.Within(ctx, rest+stepLimit)
+		timer := time.NewTimer(rest)
 		select {
 		case <-ctx.Done():
 		case <-w.events():

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -93,11 +94,14 @@ func (a *app) agent(ctx context.Context, spec schema.AgentSpec, file string, onc
 	}
 	defer way.Close()
 	control := &remembering{Control: way}
+	watched := &supervisor{log: logger}
 	agent, err := reconcile.New(reconcile.Config{
 		Device: spec.Device, Root: root, AgentVersion: a.build.Version, InitialVersion: spec.InitialVersion, Control: control,
 		Interval: spec.Interval.D(defaultInterval), Heartbeat: spec.Heartbeat.D(defaultHeartbeat),
 		BusyCheck: spec.BusyCheck, OS: spec.OS, BootTimeout: spec.Boot.Timeout.D(defaultBootTimeout),
 		Protected: protectedPaths(root, file, spec), Logger: logger,
+		// One question to control may ask two servers.
+		Progress: func(within time.Duration) { watched.working(within + 2*spec.Timeout.D(defaultTimeout)) },
 	})
 	if errors.Is(err, reconcile.ErrLocked) {
 		return withHint(fmt.Errorf("cannot start the agent of %s below %s: %w", spec.Device, root, err), "one agent for each root: end the other one first")
@@ -110,6 +114,7 @@ func (a *app) agent(ctx context.Context, spec schema.AgentSpec, file string, onc
 		return a.agentOnce(ctx, agent, control)
 	}
 	logger.Info("agent started", "device", spec.Device, "version", a.build.Version)
+	defer watched.ready(ctx)()
 	switch err := agent.Run(ctx); {
 	case errors.Is(err, reconcile.ErrRebooting):
 		logger.Info("a reboot was started; the work goes on after it")

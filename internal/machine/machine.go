@@ -24,6 +24,12 @@ const (
 	bootTimeout = 90 * time.Second
 	// runTimeout is for a program inside that a test does not bound itself.
 	runTimeout = 2 * time.Minute
+	// stateTimeout is for asking a system that may just be coming up or going
+	// down, and then does not answer.
+	stateTimeout = 10 * time.Second
+	// pipeGrace is how long the output is waited for of a program that did not
+	// end in time: its children may still have it.
+	pipeGrace = time.Second
 	// lookEvery is how often a state of the machine is asked for.
 	lookEvery = 50 * time.Millisecond
 	// rebooting is what systemd-nspawn ends with where the system inside asked
@@ -171,7 +177,7 @@ func (m *Machine) AwaitBoot(not string) string {
 
 // state asks for the boot id and what systemd says of itself.
 func (m *Machine) state() (boot, state string) {
-	ctx, cancel := context.WithTimeout(context.Background(), runTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), stateTimeout)
 	defer cancel()
 	out, _ := m.Try(ctx, "sh", "-c", "cat /proc/sys/kernel/random/boot_id; systemctl is-system-running")
 	boot, state, _ = strings.Cut(strings.TrimSpace(out), "\n")
@@ -208,6 +214,7 @@ func (m *Machine) Try(ctx context.Context, argv ...string) (string, error) {
 	}
 	c := exec.CommandContext(ctx, "nsenter", append([]string{"-t", strconv.Itoa(pid), "-a", "--"}, argv...)...)
 	c.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C.UTF-8", "HOME=/root"}
+	c.WaitDelay = pipeGrace
 	out, err := c.CombinedOutput()
 	return string(out), err
 }

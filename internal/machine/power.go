@@ -72,7 +72,7 @@ func (m *Machine) once() error {
 	done := make(chan struct{})
 	go func() { // systemd-nspawn does not say who the first process is
 		for {
-			if pid := child(c.Process.Pid); pid != 0 {
+			if pid := child(c.Process.Pid); up(pid) {
 				m.mu.Lock()
 				m.leader = pid
 				m.mu.Unlock()
@@ -102,6 +102,13 @@ func child(pid int) int {
 		return 0
 	}
 	return n
+}
+
+// up says whether a container's first process has entered its namespaces: not
+// before it is systemd.
+func up(pid int) bool {
+	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+	return err == nil && string(name) == "systemd\n"
 }
 
 func removeGroups(group string) {

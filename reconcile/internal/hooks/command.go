@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"time"
 	"unicode"
+
+	"github.com/gitopsd/gitopsd/reconcile/internal/progress"
 )
 
 const (
@@ -28,6 +30,9 @@ const (
 	// moment ago and that a process being forked still has open.
 	busyTries = 5
 	busyPause = 20 * time.Millisecond
+	// afterLimit is what comes after a program's own time: ending all that
+	// came from it, and whatever the agent does next, on a slow device.
+	afterLimit = 10 * time.Minute
 )
 
 // Exit is how a program ended that did not end well.
@@ -97,6 +102,8 @@ func environment(own []string, mark string) []string {
 // it writes there; without one both streams share a pipe, so that their lines
 // stay in order and the last one is the last that was written.
 func run(ctx context.Context, argv []string, dir string, env []string, limit time.Duration, stdout *tail) error {
+	progress.Within(ctx, limit+afterLimit)
+	defer progress.Within(ctx, afterLimit)
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	mark := fmt.Sprintf("%016x%016x", rand.Uint64(), rand.Uint64())

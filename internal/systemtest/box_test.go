@@ -1,0 +1,160 @@
+//go:build system
+
+package systemtest
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/gitopsd/gitopsd/internal/gitserver"
+	"github.com/gitopsd/gitopsd/internal/machine"
+)
+
+// box is a device: a whole system with the package of this commit installed,
+// in a network with nothing but the fleet's git server.
+type box struct {
+	*machine.Machine
+	f  *fleet
+	id string
+}
+
+const boxConfig = `apiVersion: gitopsd.dev/v1alpha1
+kind: AgentConfig
+spec:
+  device: %s
+  repo: {url: "http://%s/fleet.git"}
+  interval: 1s
+  heartbeat: 10s
+  timeout: 15s
+`
+
+// packed builds the packages once for all tests of a run, and gives the deb.
+var packed = sync.OnceValues(func() (string, error) {
+	module, err := filepath.Abs("../..")
+	if err != nil {
+		return "", err
+	}
+	if out, err := exec.Command("make", "-C", module, "packages").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("make packages: %w\n%s", err, out)
+	}
+	found, err := filepath.Glob(filepath.Join(module, "bin", "packages", "*.deb"))
+	if err == nil && len(found) != 1 {
+		err = fmt.Errorf("make packages has left %q", found)
+	}
+	if err != nil {
+		return "", err
+	}
+	return found[0], nil
+})
+
+// newBox installs the agent of a device on a machine that is up.
+func newBox(f *fleet, id string) *box {
+	f.Helper()
+	b := &box{Machine: machine.New(f), f: f, id: id}
+	deb, err := packed()
+	if err != nil {
+		f.Fatal(err)
+	}
+	data, err := os.ReadFile(deb)
+	if err != nil {
+		f.Fatal(err)
+	}
+	b.Write("/root/gitopsd.deb", string(data), 0o644)
+	b.serve()
+	b.Boot()
+	b.Run("dpkg", "--install", "/root/gitopsd.deb")
+	return b
+}
+
+// serve lets the machine reach the fleet's repository by http, and configures
+// its agent for it.
+func (b *box) serve() {
+	listen, err := net.Listen("tcp", net.JoinHostPort(b.Outside(), "0"))
+	if err != nil {
+		b.f.Fatal(err)
+	}
+	server := &http.Server{Handler: gitserver.New(b.f, filepath.Dir(b.f.bare))}
+	go func() { _ = server.Serve(listen) }()
+	b.f.Cleanup(func() { server.Close() })
+	b.Write("/etc/gitopsd/agent.yaml", fmt.Sprintf(boxConfig, b.id, listen.Addr()), 0o644)
+}
+
+// log is what the agent has written to the journal, of all boots.
+func (b *box) log() string {
+	out, err := b.Try(b.f.Context(), "journalctl", "--no-pager", "--output=cat", "--unit=gitopsd-agent")
+	if err != nil {
+		return fmt.Sprintf("%v: %s", err, out)
+	}
+	return out
+}
+
+// has wants a file of the machine to be as written.
+func (b *box) has(file, content string) error {
+	data, err := os.ReadFile(b.Path(file))
+	if err != nil {
+		return err
+	}
+	if string(data) != content {
+		const shown = 100 // bytes
+		return fmt.Errorf("%s is %.*q, want %.*q", file, shown, data, shown, content)
+	}
+	return nil
+}
+
+// TestSystemPackage installs the package on a whole system: the service comes
+// up with its configuration, updates the device, outlives a reboot, goes with
+// its package, and goes on where it was when it comes back.
+func TestSystemPackage(t *testing.T) {
+	f := newFleet(newBench(t), t.TempDir())
+	f.policy("gateways", "v1.0.0", 1, 0)
+	f.device("gw-1", "gateways")
+	f.release("gateways", "v1.0.0", "files: {/etc/edge/version: {content: one}}")
+	f.release("gateways", "v2.0.0", "files: {/etc/edge/version: {content: two}}")
+	f.push("the first release")
+	f.start("daemon", serveArgs(f.path("state"), "--repo", f.bare)...)
+	b := newBox(f, "gw-1")
+
+	if out := b.Run("systemd-analyze", "verify", "/usr/lib/systemd/system/gitopsd-agent.service", "/usr/lib/systemd/system/gitopsd.service"); strings.TrimSpace(out) != "" {
+		t.Errorf("the units are\n%s", out)
+	}
+	if out, err := b.Try(t.Context(), "systemctl", "is-enabled", "gitopsd-agent", "gitopsd"); err == nil {
+		t.Errorf("a fresh package has its services\n%s", out)
+	}
+	b.Run("systemctl", "enable", "--now", "gitopsd-agent")
+	f.is("gw-1", "Current", "v1.0.0")
+	if out := b.Run("systemctl", "show", "gitopsd-agent", "--property=ActiveState,WatchdogUSec,Type"); !strings.Contains(out, "ActiveState=active") ||
+		!strings.Contains(out, "Type=notify") || !strings.Contains(out, "WatchdogUSec=2min") {
+		t.Errorf("the service is\n%s", out)
+	}
+
+	boot := b.AwaitBoot("")
+	b.Run("systemctl", "--no-block", "reboot")
+	b.AwaitBoot(boot)
+	f.policy("gateways", "v2.0.0", 1, 0)
+	f.push("the second release")
+	f.is("gw-1", "Current", "v2.0.0")
+
+	b.Run("dpkg", "--remove", "gitopsd")
+	if out, err := b.Try(t.Context(), "pgrep", "-l", "gitopsd"); err == nil {
+		t.Errorf("without its package there still runs\n%s", out)
+	}
+	if err := b.has("/etc/edge/version", "two"); err != nil {
+		t.Error(err)
+	}
+	f.policy("gateways", "v1.0.0", 1, 0)
+	f.write("policies/gateways.yaml", fmt.Sprintf(policyText, "gateways", "v1.0.0", 1, 0)+"  rollbackFrom: [v2.0.0]\n")
+	f.push("back to the first release")
+	b.Run("dpkg", "--install", "/root/gitopsd.deb")
+	b.Run("systemctl", "enable", "--now", "gitopsd-agent")
+	f.is("gw-1", "Current", "v1.0.0")
+	if t.Failed() {
+		t.Log(b.log())
+	}
+}
