@@ -38,7 +38,7 @@ if [ "$PREVIEW" != true ] || [ -z "$PULL_REQUEST" ]; then exit "$code"; fi
 # the pull request is compared with, or what the job asked for instead. The
 # commit names its parents also where they were not fetched.
 head=$(git rev-parse --verify --quiet 'HEAD^{commit}') || no_preview "the workspace is no git checkout"
-mapfile -t parents < <(git cat-file commit "$head" | sed -n '/^$/q; s/^parent //p')
+read -r -a parents <<<"$(git cat-file commit "$head" | sed -n '/^$/q; s/^parent //p' | tr '\n' ' ')"
 if [ "${#parents[@]}" -eq 2 ] && [ "${parents[1]}" = "$PULL_REQUEST_HEAD" ]; then
   base=${parents[0]}
 else

@@ -20,11 +20,11 @@ no_comment() {
 # api METHOD URL [BODY-FILE]: leaves the answer in $work/answer. The token is
 # no argument: those are for everybody on the machine to see.
 api() {
-  local status send=()
-  if [ $# -gt 2 ]; then send=(--data-binary "@$3"); fi
+  local status what=(--request "$1")
+  if [ $# -gt 2 ]; then what+=(--data-binary "@$3"); fi
   status=$(printf 'header = "Authorization: Bearer %s"\n' "$TOKEN" |
-    curl --silent --config - --max-time 30 --request "$1" --output "$work/answer" --write-out '%{http_code}' \
-      --header 'Accept: application/vnd.github+json' --header 'X-GitHub-Api-Version: 2022-11-28' "${send[@]}" "$2") ||
+    curl --silent --config - --max-time 30 "${what[@]}" --output "$work/answer" --write-out '%{http_code}' \
+      --header 'Accept: application/vnd.github+json' --header 'X-GitHub-Api-Version: 2022-11-28' "$2") ||
     no_comment "GitHub does not answer"
   case $status in
   2??) return 0 ;;

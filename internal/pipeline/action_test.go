@@ -163,6 +163,14 @@ func TestSystemActionInTrouble(t *testing.T) {
 			t.Errorf("code %d, annotations %+v:\n%s", res.code, res.annotations, res.log)
 		}
 	})
+	t.Run("no room in the summary", func(t *testing.T) {
+		r := newRunner(t, p.checkout(p.merge, 2), p.event())
+		r.summary = strings.Repeat("x", summaryLimit-1000)
+		res := r.run()
+		if res.code != 0 || !strings.Contains(res.log, "does not fit the summary") || read(t, res.outputs["comment-file"]) == "" {
+			t.Errorf("code %d, outputs %v:\n%s", res.code, res.outputs, res.log)
+		}
+	})
 	t.Run("a program that is none", func(t *testing.T) {
 		r := newRunner(t, p.checkout(p.merge, 2), p.event())
 		r.inputs["program"] = "/nowhere/gitopsd"

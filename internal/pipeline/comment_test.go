@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -152,6 +153,15 @@ func TestSystemActionB116OneComment(t *testing.T) {
 		t.Errorf("written: %v", f.writes)
 	}
 
+	// The same comment says so when the next push is wrong.
+	wrong := newPull(t, "", func(dir string) {
+		edit(t, filepath.Join(dir, "policies/gateways.yaml"), "targetVersion: v1.2.1", "targetVersion: v9.9.9", "v9.9.9")
+	})
+	f.head = wrong.head
+	if res = commenting(t, wrong, f); res.code != 3 || len(f.comments) != 151 || !strings.Contains(f.comments[150].Body, "v9.9.9") {
+		t.Errorf("code %d, the comment of a wrong push:\n%s", res.code, f.comments[150].Body)
+	}
+
 	// A run that a newer push has overtaken writes nothing.
 	f.head, f.writes = strings.Repeat("1", 40), nil
 	f.comments[150].Body = "<!-- something newer -->"
@@ -167,7 +177,7 @@ func TestSystemActionB115NoRightToComment(t *testing.T) {
 	t.Parallel()
 	valid := newPull(t, "", upgrade(t))
 	invalid := newPull(t, "", func(dir string) {
-		edit(t, dir+"/policies/gateways.yaml", "targetVersion: v1.2.1", "targetVersion: v9.9.9", "v9.9.9")
+		edit(t, filepath.Join(dir, "policies/gateways.yaml"), "targetVersion: v1.2.1", "targetVersion: v9.9.9", "v9.9.9")
 	})
 	for _, c := range []struct {
 		name   string

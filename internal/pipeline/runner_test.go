@@ -4,6 +4,7 @@ package pipeline
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 // runner plays what a runner of GitHub does with a composite action: it fills
@@ -27,6 +29,7 @@ type runner struct {
 	env       []string
 	github    map[string]any // the context of this name
 	inputs    map[string]string
+	summary   string            // that is there already when a step begins
 	outputs   map[string]string // steps.<id>.outputs.<name>
 }
 
@@ -56,6 +59,13 @@ func (r result) of(level string) (list []annotation) {
 	}
 	return list
 }
+
+// stepLimit ends a step that hangs; a build on a machine under load takes a
+// minute or two.
+const stepLimit = 5 * time.Minute
+
+// summaryLimit is in bytes: GitHub shows nothing of a larger summary of a step.
+const summaryLimit = 1 << 20
 
 func newRunner(t *testing.T, workspace string, event map[string]any) *runner {
 	t.Helper()
@@ -89,6 +99,7 @@ func newRunner(t *testing.T, workspace string, event map[string]any) *runner {
 	r.github = map[string]any{"event": generic}
 	home := t.TempDir()
 	r.env = []string{
+		"GITHUB_HEAD_REF=" + hostile, "GITHUB_REF=refs/pull/7/merge",
 		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "LC_ALL=C.UTF-8", "GIT_CONFIG_NOSYSTEM=1",
 		"CI=true", "GITHUB_ACTIONS=true", "GITHUB_EVENT_NAME=" + name, "GITHUB_EVENT_PATH=" + eventPath,
 		"GITHUB_WORKSPACE=" + workspace, "GITHUB_ACTION_PATH=" + r.path, "GITHUB_REPOSITORY=ops/fleet",
@@ -106,7 +117,11 @@ func (r *runner) run() result {
 		env := append([]string{}, r.env...)
 		for _, name := range []string{"GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY", "GITHUB_ENV", "GITHUB_PATH", "GITHUB_STATE"} {
 			files[name] = filepath.Join(r.temp, fmt.Sprintf("%s-%d", name, i))
-			if err := os.WriteFile(files[name], nil, 0o600); err != nil {
+			before := ""
+			if name == "GITHUB_STEP_SUMMARY" {
+				before = r.summary
+			}
+			if err := os.WriteFile(files[name], []byte(before), 0o600); err != nil {
 				r.t.Fatal(err)
 			}
 			env = append(env, name+"="+files[name])
@@ -118,9 +133,14 @@ func (r *runner) run() result {
 		if err := os.WriteFile(script, []byte(r.fill(s.Run)), 0o600); err != nil {
 			r.t.Fatal(err)
 		}
-		cmd := exec.Command("bash", "--noprofile", "--norc", "-eo", "pipefail", script)
-		cmd.Dir, cmd.Env = r.workspace, env
+		ctx, cancel := context.WithTimeout(r.t.Context(), stepLimit)
+		cmd := exec.CommandContext(ctx, "bash", "--noprofile", "--norc", "-eo", "pipefail", script)
+		cmd.Dir, cmd.Env, cmd.WaitDelay = r.workspace, env, time.Second
 		out, err := cmd.CombinedOutput()
+		if ctx.Err() != nil {
+			r.t.Fatalf("step %s did not end within %v:\n%s", s.ID, stepLimit, out)
+		}
+		cancel()
 		var exit *exec.ExitError
 		if err != nil && !errors.As(err, &exit) {
 			r.t.Fatal(err)
@@ -134,7 +154,6 @@ func (r *runner) run() result {
 		if err != nil {
 			r.t.Fatal(err)
 		}
-		const summaryLimit = 1 << 20 // bytes; GitHub shows nothing of a larger one
 		if len(summary) > summaryLimit {
 			r.t.Errorf("the summary of step %s has %d bytes", s.ID, len(summary))
 		}
