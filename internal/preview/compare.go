@@ -96,7 +96,7 @@ func Compare(in Input) *Plan {
 	case in.Present != nil:
 		p.Base = &Place{Name: "what was assigned"}
 	}
-	c := &comparer{Input: in}
+	c := &comparer{Input: in, contents: newContents()}
 	p.verdicts(in)
 	if p.Base != nil {
 		p.Changes = c.groups()
@@ -113,7 +113,8 @@ func Compare(in Input) *Plan {
 // comparer is one comparison under way.
 type comparer struct {
 	Input
-	again map[versionOf]int // devices whose version means something else, in git alone
+	contents *contents
+	again    map[versionOf]int // devices whose version means something else, in git alone
 }
 
 // versionOf is a version as a policy's devices know it.

@@ -22,17 +22,9 @@ const (
 	longestMasked = 16 * longestLine
 )
 
-// text says whether people read a content; git tells so too.
+// isText says whether people read a content, as git tells it.
 func isText(data []byte) bool {
 	return bytes.IndexByte(data, 0) < 0 && utf8.Valid(data)
-}
-
-// source is the content of one file on one side.
-type source struct {
-	size int64 // -1 = there is none
-	data []byte
-	read bool
-	err  error
 }
 
 // contentChange compares two contents; lines is how many are shown.

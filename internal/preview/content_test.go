@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/gitopsd/gitopsd/schema"
 )
 
 // What differs only beyond the lines that are shown is not the same change.
@@ -51,5 +53,39 @@ func TestContentThatIsNotShown(t *testing.T) {
 	}
 	if got := contentChange("/x", text(""), text(strings.Repeat("y", 5000)+"\n"), mask{}, 9); len([]rune(got.Lines[1])) != longestLine {
 		t.Errorf("a long line has %d characters", len([]rune(got.Lines[1])))
+	}
+}
+
+// Devices mostly share their payloads: what one comparison costs is bounded by
+// what differs, and not by how many devices get it.
+func TestContentsAreLookedIntoOnce(t *testing.T) {
+	reads := 0
+	side := func(digest, text string, size int64) Side {
+		return Side{
+			Spec:     map[string]any{"files": map[string]any{"/etc/x": map[string]any{"payload": digest}}},
+			Payloads: map[string]schema.Payload{digest: {Size: size}},
+			Read:     func(string) ([]byte, error) { reads++; return []byte(text), nil },
+		}
+	}
+	known := newContents()
+	look := func(from, to Side, m mask) *Content {
+		changes := (&comparison{from: from, to: to, mask: m, contents: known, lines: shownLines}).changes()
+		if len(changes) != 1 {
+			t.Fatalf("the changes are %+v", changes)
+		}
+		return changes[0].Content
+	}
+	from, to := side("sha256:a", "one hunter2\n", 12), side("sha256:b", "two hunter2\n", 12)
+	first, again := look(from, to, mask{}), look(from, to, mask{})
+	if first != again || reads != 2 || first.Inserted != 1 {
+		t.Errorf("looked into twice: %d reads, %+v and %+v", reads, first, again)
+	}
+	if other := look(from, to, mask{values: []string{"hunter2"}}); strings.Contains(strings.Join(other.Lines, ""), "hunter2") || other.Inserted != 1 {
+		t.Errorf("a device with another secret is shown %q", other.Lines)
+	}
+	known.left = largestRead
+	reads = 0
+	if c := look(side("sha256:c", "c", largestRead), side("sha256:d", "d", largestRead), mask{}); c.Hidden == "" || reads != 0 || c.To != largestRead {
+		t.Errorf("more is looked into than may be: %d reads, %+v", reads, c)
 	}
 }

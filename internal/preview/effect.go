@@ -92,15 +92,11 @@ func (c *comparer) has(m *schema.Member, from Side) (map[string]bool, bool) {
 		return payloadsOf(p.Assigned.Spec), true
 	case from.Spec != nil && from.Digest == p.Digest:
 		return payloadsOf(from.Spec), true
-	case p.Digest == "" && c.neverAssigned(p):
-		return nil, true
+	case p.Digest == "" && p.Assigned.Digest == "":
+		return nil, true // never assigned: it is what it was before
 	}
 	return nil, false
 }
-
-// neverAssigned says that a device still is what it was before its first
-// assignment.
-func (c *comparer) neverAssigned(p Present) bool { return p.Assigned.Digest == "" }
 
 func payloadsOf(spec map[string]any) map[string]bool {
 	files, _ := spec[sectionFiles].(map[string]any)

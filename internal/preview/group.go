@@ -82,7 +82,7 @@ func (c *comparer) groups() []Group {
 
 // compare finds the change of one device.
 func (c *comparer) compare(m *schema.Member, from, to Side, again bool) *found {
-	of := &comparison{from: from, to: to, mask: c.maskFor(m.ID), lines: shownLines, brief: true}
+	of := &comparison{from: from, to: to, mask: c.maskFor(m.ID), contents: c.contents, lines: shownLines, brief: true}
 	f := &found{changes: []Change{}, effect: effectOf(from, to)}
 	f.effect.Again = again
 	if !unknown(from) {

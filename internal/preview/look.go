@@ -51,7 +51,7 @@ func Look(in Input, id string) *Device {
 		From: SpecRef{Version: from.Version, Digest: from.Digest}, To: SpecRef{Version: to.Version, Digest: to.Digest},
 		Changes: []Change{}, Unknown: unknown(from), Effect: Effect{Hooks: []string{}},
 	}
-	of := &comparison{from: from, to: to, mask: c.maskFor(id), lines: deviceLines}
+	of := &comparison{from: from, to: to, mask: c.maskFor(id), contents: newContents(), lines: deviceLines}
 	switch {
 	case in.Base != nil:
 		base := in.Base.Place

@@ -8,27 +8,16 @@ import (
 // membership is who comes, goes, and is governed by another policy.
 func (c *comparer) membership() Membership {
 	m := Membership{Added: []string{}, Removed: []string{}, Moved: []Move{}, NoTarget: []NoTarget{}}
-	total := 0
-	gone := func(id string) {
-		if c.Head.Fleet.Member(id) == nil {
-			m.Removed = append(m.Removed, id)
-		}
-	}
 	if c.Base != nil {
 		for _, b := range c.Base.Fleet.Devices {
-			gone(b.ID)
-		}
-		total = len(c.Base.Fleet.Devices)
-	}
-	if c.Present != nil {
-		total = 0
-		for id, p := range c.Present {
-			if p.Removed {
-				continue
+			if c.Head.Fleet.Member(b.ID) == nil {
+				m.Removed = append(m.Removed, b.ID)
 			}
-			total++
-			if c.Base == nil {
-				gone(id)
+		}
+	} else {
+		for id, p := range c.Present {
+			if !p.Removed && c.Head.Fleet.Member(id) == nil {
+				m.Removed = append(m.Removed, id)
 			}
 		}
 	}
@@ -56,9 +45,34 @@ func (c *comparer) membership() Membership {
 		return cmp.Or(cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Device, b.Device))
 	})
 	if c.DeletionLimit != nil {
+		_, total := c.gone()
 		m.DeletionLimit = c.DeletionLimit(total)
 	}
 	return m
+}
+
+// gone counts the devices that are not in the head, and those that were there:
+// by the status, where one was read, since the guard of the sweep counts so.
+func (c *comparer) gone() (gone, total int) {
+	count := func(id string) {
+		total++
+		if c.Head.Fleet.Member(id) == nil {
+			gone++
+		}
+	}
+	switch {
+	case c.Present != nil:
+		for id, p := range c.Present {
+			if !p.Removed {
+				count(id)
+			}
+		}
+	case c.Base != nil:
+		for _, m := range c.Base.Fleet.Devices {
+			count(m.ID)
+		}
+	}
+	return gone, total
 }
 
 // was says whether a device was there, and which policy governed it.

@@ -56,10 +56,10 @@ func TestSettingsInWords(t *testing.T) {
 		{tree{"minAvailable": "51%"}, tree{"minAvailable": 11.0}, []string{"min available 51% (11 of 20) → 11"}},
 		{tree{"settle": "90m"}, tree{}, []string{"settle 90m → 0s (less)"}},
 		{tree{"waves": []any{wave("a"), wave("b")}}, tree{"waves": []any{wave("b"), wave("a")}}, []string{"order of the waves: a, b → b, a"}},
-		{tree{"waves": []any{wave("a")}}, tree{}, []string{"wave a (selector ring=a) is gone"}},
+		{tree{"waves": []any{wave("a")}}, tree{}, []string{"wave a (selector ring=a) is gone (less)"}},
 		{tree{"rollbackFrom": []any{"v2"}}, tree{}, []string{"rollback from v2 → none"}},
 		{tree{"selector": tree{"matchLabels": tree{"a": "1"}}}, tree{}, []string{"selects a=1 → all devices"}},
-		{tree{"pilot": tree{"count": 1.0}}, tree{}, []string{"pilot count 1 → none"}},
+		{tree{"pilot": tree{"count": 1.0}}, tree{}, []string{"pilot count 1 is gone (less)"}},
 		{tree{"backoff": tree{"base": "1m"}}, tree{"backoff": tree{"base": "1m", "cap": "1h"}}, []string{"backoff cap 24h → 1h (less)"}},
 	} {
 		if d := cmp.Diff(c.want, words(c.before, c.after)); d != "" {

@@ -5,20 +5,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
-
-	"github.com/gitopsd/gitopsd/schema"
-)
-
-// more says which way a setting is more careful.
-type more int
-
-const (
-	neither more = iota
-	higher       // the higher value is the more careful one
-	lower
 )
 
 // said is how a setting is spoken of: in words that differ from its name, with
@@ -181,6 +168,10 @@ func (d *settings) add(field string, from, to any) {
 		f.Words = name + " " + f.To + ", new"
 	case s.absent == "" && to == nil:
 		f.Words = name + " " + f.From + " is gone"
+	case field == "pilot" && from == nil:
+		f.Words, f.Careful = name+" "+f.To+", new", "more"
+	case field == "pilot" && to == nil:
+		f.Words, f.Careful = name+" "+f.From+" is gone", "less"
 	default:
 		f.Words = name + " " + d.counted(field, a) + " → " + d.counted(field, b)
 	}
@@ -193,32 +184,6 @@ var onOff = map[bool]string{true: "on", false: "off"}
 // set.
 var fleetAbsent = map[string]string{"maxInFlight": "no limit", "deletionLimit": "20%, at least 2", "paused": "not paused"}
 
-// ofDevices are the settings that are a number of the policy's devices, and
-// whether a percentage of them is rounded up and has a least value.
-var ofDevices = map[string]struct {
-	up    bool
-	least int
-}{"maxInFlight": {least: 1}, "minAvailable": {up: true}, "failureLimit": {}, "refusalLimit": {}, "deletionLimit": {least: 2}}
-
-// resolved is a percentage of devices as a count, so that it can be compared
-// with one.
-func (d *settings) resolved(field, value string) string {
-	rounding, counts := ofDevices[field]
-	v, err := schema.ParseIntOrPercent(value)
-	if err != nil || !counts || !v.Percent || d.n == 0 {
-		return value
-	}
-	return strconv.Itoa(max(rounding.least, count(&v, 0, d.n, rounding.up)))
-}
-
-// counted adds to a percentage how many devices that is.
-func (d *settings) counted(field, value string) string {
-	if n := d.resolved(field, value); n != value {
-		return fmt.Sprintf("%s (%s of %d)", value, n, d.n)
-	}
-	return value
-}
-
 // words tells of an entry of a list that comes, goes or is another one.
 func (d *settings) words(list string, from, to map[string]any, fromLabel, toLabel string) {
 	what := singular(wordsOf(list))
@@ -226,8 +191,14 @@ func (d *settings) words(list string, from, to map[string]any, fromLabel, toLabe
 	switch {
 	case from == nil:
 		f.Words = what + " " + toLabel + rest(to) + ", new"
+		if gates[list] {
+			f.Careful = "more"
+		}
 	case to == nil:
 		f.Words = what + " " + fromLabel + rest(from) + " is gone"
+		if gates[list] {
+			f.Careful = "less"
+		}
 	default:
 		f.Words = what + " " + fromLabel + " → " + toLabel
 	}
@@ -306,37 +277,4 @@ func selectorText(v map[string]any) string {
 		return "all devices"
 	}
 	return clip(strings.Join(words, ", "), longestValue)
-}
-
-// compareCare says which of two values is the more careful one, where both
-// are of one sort.
-func compareCare(direction more, from, to string) string {
-	if direction == neither {
-		return ""
-	}
-	a, sortA, okA := size(from)
-	b, sortB, okB := size(to)
-	if !okA || !okB || sortA != sortB || a == b {
-		return ""
-	}
-	if (a < b) == (direction == higher) {
-		return "more"
-	}
-	return "less"
-}
-
-// size is a count, a percentage or a duration as a number, and which of them
-// it is.
-func size(s string) (n float64, sort string, ok bool) {
-	if v, err := schema.ParseIntOrPercent(s); err == nil {
-		if v.Percent {
-			return float64(v.Value), "%", true
-		}
-		return float64(v.Value), "", true
-	}
-	if d, err := time.ParseDuration(s); err == nil {
-		return float64(d), "time", true
-	}
-	f, err := strconv.ParseFloat(s, 64)
-	return f, "", err == nil
 }

@@ -38,6 +38,9 @@ var keyNames = []string{".key", ".p12", ".pfx", ".jks", ".keytab", ".psk", ".age
 // look like secrets: they may have been rendered into anything.
 type mask struct{ values []string }
 
+// key is equal where the masks are.
+func (m mask) key() string { return strings.Join(m.values, "\x00") }
+
 // isSecret says whether what stands under a name must not be shown.
 func isSecret(name, value string) bool {
 	name = strings.Trim(notWord.ReplaceAllString(name, "_"), "_")

@@ -1,9 +1,7 @@
 package preview
 
 import (
-	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -152,30 +150,6 @@ func jsonText(v any) string {
 	return string(data)
 }
 
-// comparison compares what one device should be with what it should have been.
-type comparison struct {
-	from, to Side
-	mask     mask
-	lines    int                  // of a difference that are shown
-	brief    bool                 // what is gone is only named
-	origins  [2]map[string]string // of the two sides, by pointer; nil = not asked for
-}
-
-// changes lists the elements that differ, sorted by pointer.
-func (c *comparison) changes() []Change {
-	before, after := elements(c.from.Spec, c.to.Spec), elements(c.to.Spec, c.from.Spec)
-	list := []Change{}
-	for _, at := range slices.Sorted(maps.Keys(union(before, after))) {
-		a, had := before[at]
-		b, has := after[at]
-		if had && has && equal(a.value, b.value) {
-			continue
-		}
-		list = append(list, c.change(at, a, b, had, has))
-	}
-	return list
-}
-
 func union[V any](a, b map[string]V) map[string]bool {
 	all := make(map[string]bool, len(a)+len(b))
 	for k := range a {
@@ -210,145 +184,4 @@ func isNumber(v any) bool {
 		return true
 	}
 	return false
-}
-
-func (c *comparison) change(at string, a, b element, had, has bool) Change {
-	e := b
-	ch := Change{Pointer: at, Op: Changed, Fields: []Field{}}
-	switch {
-	case !had:
-		ch.Op = Added
-	case !has:
-		ch.Op, e = Removed, a
-	}
-	ch.Section, ch.Name = e.section, e.name
-	if c.brief && !has {
-		return ch
-	}
-	from, to := a.leaves(), b.leaves()
-	if !had {
-		from = nil
-	}
-	if !has {
-		to = nil
-	}
-	for _, name := range slices.Sorted(maps.Keys(union(from, to))) {
-		x, y := from[name], to[name]
-		_, inFrom := from[name]
-		_, inTo := to[name]
-		if inFrom == inTo && x == y {
-			continue
-		}
-		f := Field{Name: name, From: c.shown(name, x), To: c.shown(name, y)}
-		if c.origins[0] != nil && inFrom {
-			f.FromOrigin = originOf(c.origins[0], at, name)
-		}
-		if c.origins[1] != nil && inTo {
-			f.ToOrigin = originOf(c.origins[1], at, name)
-		}
-		ch.Fields = append(ch.Fields, f)
-	}
-	if e.section == sectionFiles {
-		ch.Content = c.content(a, b)
-		if ch.Content != nil && c.origins[1] != nil {
-			ch.Content.FromOrigin, ch.Content.ToOrigin = contentOrigin(c.origins[0], at), contentOrigin(c.origins[1], at)
-		}
-	}
-	return ch
-}
-
-// shown is a value as it may be shown: on one line, without secrets.
-func (c *comparison) shown(name, value string) string {
-	value = c.mask.value(name, clip(value, longestMasked))
-	value = strings.ReplaceAll(strings.ReplaceAll(value, "\r", ""), "\n", "⏎")
-	return clip(value, longestValue)
-}
-
-// originOf is where the value of a field was written. A list has one origin
-// for each of its entries; the first says it.
-func originOf(origins map[string]string, at, name string) string {
-	where := at
-	if name != "" {
-		where += pointer(strings.Split(name, "."))
-	}
-	for _, p := range []string{where, where + "/0", at} {
-		if o := origins[p]; o != "" {
-			return o
-		}
-	}
-	return ""
-}
-
-func contentOrigin(origins map[string]string, at string) string {
-	for _, k := range contentKeys {
-		if o := origins[at+"/"+k]; o != "" {
-			return o
-		}
-	}
-	return ""
-}
-
-// content compares the content of a file; nil where it is the same.
-func (c *comparison) content(a, b element) *Content {
-	from, fromKey := contentOf(a, c.from)
-	to, toKey := contentOf(b, c.to)
-	if fromKey == toKey {
-		return nil
-	}
-	from.load(c.from)
-	to.load(c.to)
-	if from.read && to.read && from.err == nil && to.err == nil && string(from.data) == string(to.data) {
-		return nil // written in another way
-	}
-	return contentChange(b.orName(a), from.source, to.source, c.mask, c.lines)
-}
-
-func (e element) orName(o element) string {
-	if e.name == "" {
-		return o.name
-	}
-	return e.name
-}
-
-// pending is a content that may have to be read yet.
-type pending struct {
-	source
-	digest string // of the payload; "" = the data is here
-}
-
-// contentOf finds the content of a file, and a key that is equal where the
-// contents are.
-func contentOf(e element, side Side) (pending, string) {
-	none := pending{source: source{size: -1}}
-	file, _ := e.value.(map[string]any)
-	if file == nil {
-		return none, ""
-	}
-	if text, ok := file["content"].(string); ok {
-		return pending{source: source{size: int64(len(text)), data: []byte(text), read: true}}, "text " + text
-	}
-	if encoded, ok := file["contentBase64"].(string); ok {
-		data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(encoded), ""))
-		return pending{source: source{size: int64(len(data)), data: data, read: true, err: err}}, "text " + string(data)
-	}
-	digest, ok := file["payload"].(string)
-	if !ok {
-		return none, ""
-	}
-	return pending{source: source{size: side.size(digest)}, digest: digest}, "payload " + digest
-}
-
-// load reads a payload that is not too large for it.
-func (p *pending) load(side Side) {
-	switch {
-	case p.digest == "" || p.size > largestRead:
-		return
-	case side.Read == nil:
-		p.err = errors.New("nobody can read it")
-		return
-	}
-	p.data, p.err = side.Read(p.digest)
-	if p.err == nil {
-		p.read, p.size = true, int64(len(p.data))
-	}
 }

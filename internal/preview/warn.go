@@ -66,8 +66,8 @@ func (c *comparer) newer() map[behind]int {
 func (c *comparer) staysNewer() []string {
 	var list []string
 	for g, n := range c.newer() {
-		list = append(list, fmt.Sprintf("%s: %s on %s, newer than the target %s, will stay there; rollbackFrom: [%s] would let them go down",
-			g.policy, devices(n), g.version, g.target, g.version))
+		list = append(list, fmt.Sprintf("%s: %s on %s, newer than the target %s, will stay there; rollbackFrom: [%s] would let %s go down",
+			g.policy, devices(n), g.version, g.target, g.version, pick(n == 1, "it", "them")))
 	}
 	return list
 }
@@ -109,7 +109,7 @@ func (c *comparer) leaves(p *Plan) []string {
 	for w, ids := range moved {
 		switch {
 		case w.to == "":
-			list = append(list, fmt.Sprintf("no policy governs %s any more (was %s): they stay as they are", few(ids), w.from))
+			list = append(list, fmt.Sprintf("no policy governs %s any more (was %s): %s", few(ids), w.from, pick(len(ids) == 1, "it stays as it is", "they stay as they are")))
 		case w.from != "":
 			list = append(list, fmt.Sprintf("%s: from policy %s to %s, with its limits and its target", few(ids), w.from, w.to))
 		}
@@ -122,39 +122,16 @@ func (c *comparer) leaves(p *Plan) []string {
 		list = append(list, fmt.Sprintf("%s: nothing to go to any more: %s", few(ids), why))
 	}
 	gone, total := c.gone()
-	limit := p.Membership.DeletionLimit
+	limit, leave := p.Membership.DeletionLimit, pick(gone == 1, "leaves", "leave")
 	switch {
 	case gone == 0:
 	case c.DeletionLimit != nil && (gone > limit || gone == total):
-		list = append(list, fmt.Sprintf("%s of %d leave the fleet, and only %d may at once: the sweep will stop, unless the message of a commit has the line \"Gitopsd-Accept-Deletions: %d\"",
-			devices(gone), total, limit, gone))
+		list = append(list, fmt.Sprintf("%s of %d %s the fleet, and only %d may at once: the sweep will stop, unless the message of a commit has the line \"Gitopsd-Accept-Deletions: %d\"",
+			devices(gone), total, leave, limit, gone))
 	default:
-		list = append(list, fmt.Sprintf("%s of %d leave the fleet; they keep what they run", devices(gone), total))
+		list = append(list, fmt.Sprintf("%s of %d %s the fleet; %s", devices(gone), total, leave, pick(gone == 1, "it keeps what it runs", "they keep what they run")))
 	}
 	return list
-}
-
-// gone counts the devices that are not in the head, and those that were there.
-func (c *comparer) gone() (gone, total int) {
-	count := func(id string) {
-		total++
-		if c.Head.Fleet.Member(id) == nil {
-			gone++
-		}
-	}
-	switch {
-	case c.Present != nil:
-		for id, p := range c.Present {
-			if !p.Removed {
-				count(id)
-			}
-		}
-	case c.Base != nil:
-		for _, m := range c.Base.Fleet.Devices {
-			count(m.ID)
-		}
-	}
-	return gone, total
 }
 
 // few names the first devices and counts the others.
@@ -165,4 +142,11 @@ func few(ids []string) string {
 		return strings.Join(ids, ", ")
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(ids[:named], ", "), len(ids)-named)
+}
+
+func pick(first bool, a, b string) string {
+	if first {
+		return a
+	}
+	return b
 }

@@ -277,19 +277,33 @@ func (t *planText) policies(list []preview.PolicyChange) {
 			}
 			t.line(2, text)
 		}
-		t.more("may start at once, as slots get free", p.MayGoBefore, p.MayGo)
-		t.more("wait for a time that comes within a day", p.SoonBefore, p.Soon)
+		for _, l := range MayGo(p) {
+			t.line(2, l)
+		}
 	}
 }
 
-// more says how a number of devices changes.
-func (t *planText) more(what string, before, after int) {
-	switch {
-	case after > before:
-		t.line(2, fmt.Sprintf("%d more %s: %d instead of %d", after-before, what, after, before))
-	case after < before:
-		t.line(2, fmt.Sprintf("%d fewer %s: %d instead of %d", before-after, what, after, before))
+// MayGo says in words how many devices more, or fewer, the gates of a policy let
+// go.
+func MayGo(p *preview.PolicyChange) []string {
+	var list []string
+	say := func(one, several string, before, after int) {
+		n, more := after-before, "more"
+		if n < 0 {
+			n, more = -n, "fewer"
+		}
+		switch n {
+		case 0:
+			return
+		case 1:
+			several = one
+		}
+		list = append(list, fmt.Sprintf("%d %s %s: %d instead of %d", n, more, several, after, before))
 	}
+	const atOnce = "may start at once, as slots get free"
+	say(atOnce, atOnce, p.MayGoBefore, p.MayGo)
+	say("waits for a time that comes within a day", "wait for a time that comes within a day", p.SoonBefore, p.Soon)
+	return list
 }
 
 func (t *planText) membership(m *preview.Membership) {
