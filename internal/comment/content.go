@@ -2,6 +2,7 @@ package comment
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/gitopsd/gitopsd/internal/preview"
@@ -96,27 +97,28 @@ func effect(e *preview.Effect, n int) string {
 
 // everyChange shows the changes line by line, folded.
 func (d *document) everyChange(groups []preview.Group) {
-	type place struct{ group, change int }
-	var at []place
-	for g := range groups {
-		for c := range groups[g].Changes {
-			at = append(at, place{g, c})
-		}
+	// ends counts the changes up to and with each group.
+	ends := make([]int, len(groups))
+	total := 0
+	for i := range groups {
+		total += len(groups[i].Changes)
+		ends[i] = total
 	}
 	open, closing := fold("The changes, line by line")
 	d.add(part{
 		keep: keepEveryChange, title: "the changes line by line", open: open, close: closing, more: "\n",
-		rows: len(at), row: func(i int) string {
-			g := &groups[at[i].group]
-			text := elementLines(&g.Changes[at[i].change])
-			if at[i].change > 0 {
+		rows: total, row: func(i int) string {
+			at, _ := slices.BinarySearch(ends, i+1)
+			g := &groups[at]
+			first := ends[at] - len(g.Changes)
+			text := elementLines(&g.Changes[i-first])
+			switch {
+			case i > first:
 				return text
+			case i > 0:
+				return "\n" + groupLine(g) + text
 			}
-			text = groupLine(g) + text
-			if i > 0 {
-				text = "\n" + text
-			}
-			return text
+			return groupLine(g) + text
 		},
 	})
 }

@@ -3,6 +3,7 @@ package comment
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/gitopsd/gitopsd/internal/preview"
 	"github.com/gitopsd/gitopsd/internal/view"
@@ -37,13 +38,8 @@ func (d *document) policies(list []preview.PolicyChange) {
 		for _, f := range p.Fields {
 			rows = append(rows, func() string { return name + ": " + setting(f) })
 		}
-		for _, t := range []string{
-			instead("may start at once, as slots get free", p.MayGoBefore, p.MayGo),
-			instead("wait for a time that comes within a day", p.SoonBefore, p.Soon),
-		} {
-			if t != "" {
-				rows = append(rows, func() string { return name + ": " + t })
-			}
+		for _, l := range view.MayGo(p) {
+			rows = append(rows, func() string { return name + ": " + l })
 		}
 	}
 	const most = 40 // settings
@@ -56,17 +52,6 @@ func setting(f preview.PolicyField) string {
 		text += " (**" + prose(f.Careful) + " careful**)"
 	}
 	return text
-}
-
-// instead says how a number of devices changes; "" = it does not.
-func instead(what string, before, after int) string {
-	switch {
-	case after > before:
-		return fmt.Sprintf("%d more %s: %d instead of %d", after-before, what, after, before)
-	case after < before:
-		return fmt.Sprintf("%d fewer %s: %d instead of %d", before-after, what, after, before)
-	}
-	return ""
 }
 
 // membership is who comes, goes, and changes sides.
@@ -164,10 +149,13 @@ func (d *document) problems(list []schema.Problem) {
 // tailOf shortens a place at its front: the end of a path tells most.
 func tailOf(where string) string {
 	const longest = 120 // runes
-	where = view.Clean(where)
-	runes := []rune(where)
-	if len(runes) <= longest {
-		return where
+	short := len(where) > longest*utf8.UTFMax
+	if short {
+		where = where[len(where)-longest*utf8.UTFMax:]
 	}
-	return "…" + string(runes[len(runes)-longest:])
+	runes := []rune(view.Clean(where))
+	if short || len(runes) > longest {
+		return "…" + string(runes[max(0, len(runes)-longest):])
+	}
+	return string(runes)
 }

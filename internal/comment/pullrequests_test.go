@@ -2,7 +2,6 @@ package comment_test
 
 import (
 	"flag"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -110,7 +109,7 @@ func (pr pullRequest) comment(t *testing.T) string {
 		in.Present[id] = preview.Present{Version: seen.Version, Digest: seen.Digest, Policy: rec.Status.Policy}
 	}
 	side := func(place preview.Place, fleet *schema.Fleet, f files) preview.Revision {
-		return preview.Revision{Place: place, Fleet: fleet, Plan: sweep.PlanNow(fleet, status, nil, now, "v9.0.0"), Read: f.blob}
+		return preview.Revision{Place: place, Fleet: fleet, Plan: sweep.PlanNow(fleet, status, nil, now, "v9.0.0"), Read: f.blobs()}
 	}
 	in.Head = side(at, after, head)
 	revision := side(preview.Place{Name: "main", Commit: strings.Repeat("2b9d06a3", 5)}, before, base)
@@ -192,15 +191,6 @@ func (f files) Entries() ([]schema.Entry, error) {
 
 func (f files) Read(e schema.Entry, _ int64) ([]byte, error) { return []byte(f[e.Path]), nil }
 
-func (f files) blob(want string) ([]byte, error) {
-	for _, content := range f {
-		if id(content) == want {
-			return []byte(content), nil
-		}
-	}
-	return nil, fmt.Errorf("no content %s", want)
-}
-
 func id(content string) string {
 	return strings.TrimPrefix(schema.PayloadDigest([]byte(content)), "sha256:")
 }
@@ -212,4 +202,13 @@ func load(t *testing.T, loader *schema.Loader, f files) *schema.Fleet {
 		t.Fatal(err)
 	}
 	return fleet
+}
+
+// blobs reads the contents by their ids.
+func (f files) blobs() func(string) ([]byte, error) {
+	byID := make(map[string]string, len(f))
+	for _, content := range f {
+		byID[id(content)] = content
+	}
+	return func(want string) ([]byte, error) { return []byte(byID[want]), nil }
 }

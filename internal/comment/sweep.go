@@ -78,6 +78,7 @@ func (d *document) moving(p *preview.Plan) {
 // standing is a reason that several devices have in common.
 type standing struct {
 	code, reason string
+	urgency      int
 	devices      []string
 }
 
@@ -109,12 +110,12 @@ func standings(verdicts []preview.Verdict) []standing {
 		if !known {
 			n = len(list)
 			at[k] = n
-			list = append(list, standing{code: v.Code, reason: k.reason})
+			list = append(list, standing{code: v.Code, reason: k.reason, urgency: urgency(v.Code)})
 		}
 		list[n].devices = append(list[n].devices, v.Device)
 	}
 	slices.SortStableFunc(list, func(a, b standing) int {
-		return cmp.Or(cmp.Compare(urgency(a.code), urgency(b.code)), cmp.Compare(len(b.devices), len(a.devices)))
+		return cmp.Or(cmp.Compare(a.urgency, b.urgency), cmp.Compare(len(b.devices), len(a.devices)))
 	})
 	return merged(list)
 }

@@ -109,7 +109,7 @@ func prose(s string) string {
 		switch {
 		case core == "":
 			words[i] = code(w)
-		case isWord(core), i > 0 && (isNumber(core) || isSign(core)): // a number or a sign may begin a list
+		case isWord(core), isNumber(core) && (i > 0 || trail == ""), i > 0 && isSign(core): // else it may begin a list
 		case strings.HasSuffix(lead, `"`) && strings.HasPrefix(trail, `"`):
 			words[i] = lead[:len(lead)-1] + code(core) + trail[1:]
 		default:
