@@ -150,7 +150,7 @@ func (q *Question) decidingPlace(n *NextSweep) (Cause, bool) {
 		file = PolicyPath(v.Device.Policy)
 	}
 	var c Cause
-	locate(&c, *q, file, field)
+	q.locate(&c, file, field)
 	return c, c.File != ""
 }
 

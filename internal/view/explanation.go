@@ -104,12 +104,12 @@ func Explain(q Question) *Explanation {
 		}
 	}
 	e.Until = q.until(d, next)
-	e.Because = causes(q, d, dv, fleet, next)
+	e.Because = q.causes(d, dv, fleet, next)
 	return e
 }
 
 // history is what was read, or what the record itself remembers.
-func (q Question) history(d *schema.DeviceStatus) []Event {
+func (q *Question) history(d *schema.DeviceStatus) []Event {
 	if len(q.Changes) > 0 {
 		return Events(q.Changes)
 	}
@@ -118,7 +118,7 @@ func (q Question) history(d *schema.DeviceStatus) []Event {
 
 // holdInGit is the hold that the device's document has now, or had when its
 // assignment was written.
-func (q Question) holdInGit() string {
+func (q *Question) holdInGit() string {
 	if reason := q.Status.Holds[q.Path]; reason != "" || q.Source == nil {
 		return reason
 	}
@@ -135,7 +135,7 @@ const (
 )
 
 // pinned says whether a pin, and not the policy, names the device's target.
-func (q Question) pinned(d *schema.DeviceStatus) bool {
+func (q *Question) pinned(d *schema.DeviceStatus) bool {
 	if wordOf(d.Verdict.Code).field != fieldTarget {
 		return false
 	}
@@ -147,7 +147,7 @@ func (q Question) pinned(d *schema.DeviceStatus) bool {
 	return n > 0 && d.Attempts[n-1].Pinned && d.Attempts[n-1].Version == d.Verdict.Target
 }
 
-func (q Question) until(d *schema.DeviceStatus, next *NextSweep) []string {
+func (q *Question) until(d *schema.DeviceStatus, next *NextSweep) []string {
 	if q.pinned(d) {
 		return []string{"the pin changes"}
 	}
@@ -163,7 +163,7 @@ func (q Question) until(d *schema.DeviceStatus, next *NextSweep) []string {
 
 // causes names who or what stands in the way, and the setting that decides.
 // next is the plan that comes to the same verdict; nil = there is none.
-func causes(q Question, d *schema.DeviceStatus, dv DeviceView, fleet *FleetView, next *NextSweep) []Cause {
+func (q *Question) causes(d *schema.DeviceStatus, dv DeviceView, fleet *FleetView, next *NextSweep) []Cause {
 	list := q.culprits(d, dv, fleet)
 	if next != nil {
 		if text := next.Verdict.Detail; text != "" && d.Verdict.Code != string(planner.Halted) {
@@ -190,7 +190,7 @@ func causes(q Question, d *schema.DeviceStatus, dv DeviceView, fleet *FleetView,
 	}
 	for i, h := range dv.AlsoHeld {
 		if h.Where == heldInGit {
-			locate(&list[own+i], q, q.Path, fieldHold)
+			q.locate(&list[own+i], q.Path, fieldHold)
 		}
 	}
 	return list
@@ -267,19 +267,20 @@ func (q *Question) place(d *schema.DeviceStatus, dv DeviceView, next *NextSweep,
 	var c Cause
 	switch field := wordOf(code).field; {
 	case pinned:
-		locate(&c, *q, q.Path, fieldPin)
+		q.locate(&c, q.Path, fieldPin)
 	case code == string(planner.Held):
 		// A hold on the device stands in no document.
 		if _, line := q.Source(q.Path, fieldHold); line > 0 {
-			locate(&c, *q, q.Path, fieldHold)
+			q.locate(&c, q.Path, fieldHold)
 		}
 	case field != "" && d.Policy != "":
-		locate(&c, *q, PolicyPath(d.Policy), field)
+		q.locate(&c, PolicyPath(d.Policy), field)
 	}
 	return c, c.File != ""
 }
 
-func locate(c *Cause, q Question, file, field string) {
+// locate notes where a setting stands, if it does.
+func (q *Question) locate(c *Cause, file, field string) {
 	setting, line := q.Source(file, field)
 	if setting == "" {
 		return

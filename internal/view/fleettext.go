@@ -214,12 +214,14 @@ func moving(d DeviceView, slot schema.InFlight, now time.Time) string {
 	return d.Target + " " + or(d.Phase, "assigned") + since(" since ", at)
 }
 
+// writeCounts writes how many devices there are of each code, the most first.
 func writeCounts(b *bytes.Buffer, head string, counts map[string]int, look Look) {
-	var parts []string
-	for _, code := range slices.Sorted(maps.Keys(counts)) {
-		parts = append(parts, fmt.Sprintf("%d %s", counts[code], code))
+	codes := slices.Sorted(maps.Keys(counts))
+	slices.SortStableFunc(codes, func(a, b string) int { return counts[b] - counts[a] })
+	parts := make([]string, len(codes))
+	for i, code := range codes {
+		parts[i] = fmt.Sprintf("%d %s", counts[code], code)
 	}
-	slices.SortStableFunc(parts, func(a, b string) int { return count(b) - count(a) })
 	writeLine(b, head, parts, look)
 }
 
@@ -228,12 +230,6 @@ func writeLine(b *bytes.Buffer, head string, parts []string, look Look) {
 		text := head + "  " + Clean(strings.Join(parts, " · "))
 		fmt.Fprintln(b, look.hang(text, gap))
 	}
-}
-
-func count(part string) int {
-	n, _, _ := strings.Cut(part, " ")
-	i, _ := strconv.Atoi(n) // written above
-	return i
 }
 
 func writeList(b *bytes.Buffer, head string, devices []DeviceView, look Look, text func(DeviceView) string) {
