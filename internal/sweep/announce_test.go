@@ -91,28 +91,37 @@ func (a *announcedWorld) looks(d time.Duration) int64 {
 // swept is the source commit of fleet.yaml.
 func (a *announcedWorld) swept() string { return a.status().swept() }
 
+// Whatever the sender says that the branch was at, what the daemon saw last is
+// old.
 func TestB24_AnnouncedBeforeItIsServed(t *testing.T) {
-	withAnnouncements(t, func(t *testing.T, a *announcedWorld) {
-		old := a.lag.frozen["refs/heads/main"]
-		x := a.change("an hour before it is polled for", "targetVersion", "v1.1.0")
-		a.d.Announce(Announcement{Branch: "main", Before: old, Commit: x})
-		if n := a.looks(500 * time.Millisecond); n != 1 {
-			t.Fatalf("an announcement brought %d sweeps at once", n)
-		}
-		if n := a.looks(1500 * time.Millisecond); n != 1 {
-			t.Fatalf("it was looked for %d times in two seconds", n)
-		}
-		a.lag.show("main", x)
-		if a.looks(3 * time.Second); a.swept() != x {
-			t.Fatalf("swept %s, want the announced %s", a.swept(), x)
-		}
-		if n := a.looks(time.Hour); n != 0 {
-			t.Errorf("it went on to look %d times", n)
-		}
-		if said := a.logs.take(); strings.Contains(said, "announced") {
-			t.Errorf("it said:\n%s", said)
-		}
-	})
+	for name, before := range map[string]func(old string) string{
+		"before as it was": func(old string) string { return old },
+		"before not known": func(string) string { return "" },
+		"before not seen":  func(string) string { return strings.Repeat("cd", 20) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			withAnnouncements(t, func(t *testing.T, a *announcedWorld) {
+				x := a.change("an hour before it is polled for", "targetVersion", "v1.1.0")
+				a.d.Announce(Announcement{Branch: "main", Before: before(a.lag.frozen["refs/heads/main"]), Commit: x})
+				if n := a.looks(500 * time.Millisecond); n != 1 {
+					t.Fatalf("an announcement brought %d sweeps at once", n)
+				}
+				if n := a.looks(1500 * time.Millisecond); n != 1 {
+					t.Fatalf("it was looked for %d times in two seconds", n)
+				}
+				a.lag.show("main", x)
+				if a.looks(3 * time.Second); a.swept() != x {
+					t.Fatalf("swept %s, want the announced %s", a.swept(), x)
+				}
+				if n := a.looks(time.Hour); n != 0 {
+					t.Errorf("it went on to look %d times", n)
+				}
+				if said := a.logs.take(); strings.Contains(said, "announced") {
+					t.Errorf("it said:\n%s", said)
+				}
+			})
+		})
+	}
 }
 
 func TestB24_GivesUpOnWhatNeverComes(t *testing.T) {
@@ -191,6 +200,15 @@ func TestB24_WhatEndsTheLooking(t *testing.T) {
 		"a branch that is not swept": {looks: 1, do: func(a *announcedWorld) {
 			a.d.Announce(Announcement{Branch: "other", Commit: strings.Repeat("cd", 20)})
 		}},
+		"the brake there and back": {looks: 1, do: func(a *announcedWorld) {
+			on := a.repo.push(schema.BrakeBranch, "on", a.now, map[string]string{brakeFile: brakeAll})
+			a.d.Announce(Announcement{})
+			a.looks(0)
+			a.passes.Store(0)
+			off := strings.Repeat("cd", 20)
+			a.d.Announce(Announcement{Branch: schema.BrakeBranch, Before: on, Commit: off})
+			a.d.Announce(Announcement{Branch: schema.BrakeBranch, Before: off, Commit: on})
+		}},
 		"there and back": {looks: 1, do: func(a *announcedWorld) {
 			old, x := first(a), a.push("x", nil)
 			a.d.Announce(Announcement{Branch: "main", Before: old, Commit: x})
@@ -233,12 +251,12 @@ func TestB24_SeveralPushesShownLate(t *testing.T) {
 	})
 }
 
+const brakeAll = "apiVersion: gitopsd.dev/v1alpha1\nkind: Brake\nmetadata: {name: brake}\nspec:\n  all: {reason: smoke}\n"
+
 func TestB24_TheBrakeIsLookedForToo(t *testing.T) {
 	withAnnouncements(t, func(t *testing.T, a *announcedWorld) {
 		a.lag.show(schema.BrakeBranch, "")
-		x := a.repo.push(schema.BrakeBranch, "stop", a.now, map[string]string{
-			brakeFile: "apiVersion: gitopsd.dev/v1alpha1\nkind: Brake\nmetadata: {name: brake}\nspec:\n  all: {reason: smoke}\n",
-		})
+		x := a.repo.push(schema.BrakeBranch, "stop", a.now, map[string]string{brakeFile: brakeAll})
 		a.d.Announce(Announcement{Branch: schema.BrakeBranch, Commit: x})
 		a.looks(2 * time.Second)
 		a.lag.show(schema.BrakeBranch, x)
