@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 )
 
@@ -149,3 +150,19 @@ type listed struct {
 }
 
 func (s listed) Entries() ([]Entry, error) { return s.entries, nil }
+
+// BenchmarkProblems10000 is BenchmarkValidate10000 for those who keep nothing.
+func BenchmarkProblems10000(b *testing.B) {
+	dir := writeTree(b, bigFleet(10_000))
+	b.ReportAllocs()
+	for b.Loop() {
+		src, err := DirNames(dir)
+		if err != nil {
+			b.Fatal(err)
+		}
+		f, err := (&Loader{ProblemsOnly: true, Readers: runtime.GOMAXPROCS(0)}).Load(src)
+		if err != nil || !f.Valid() || f.Files != 10_102 {
+			b.Fatalf("%d files, %v, %s", f.Files, err, lines(f.Problems))
+		}
+	}
+}

@@ -56,7 +56,7 @@ func (l *Loader) Load(src Source) (*Fleet, error) {
 		contents: map[contentKey]*content{}, files: map[string]*file{}, payloads: map[string]*payload{},
 		groups: map[string]*group{}, states: map[string]*deviceState{}, uses: map[*file]*policyUse{}, overlaps: map[policyPair]*spreadFinding{},
 		lines: map[string]map[string]*file{}, unusable: map[*file]bool{}, keys: map[*file]string{},
-		spread: map[findingKey]*spreadFinding{}, documents: map[*file]*document{}, interned: map[string][]byte{}, renderedOnce: map[[16]byte]struct{}{},
+		spread: map[findingKey]*spreadFinding{}, documents: map[*file]*document{}, interned: map[string][]byte{}, renderedOnce: map[[16]byte]struct{}{}, groupsAlike: map[alikeKey]*group{},
 		names: map[string][]string{}, known: map[findingKey]*findingKey{}}
 	if err := p.readFiles(); err != nil {
 		return nil, err
@@ -141,15 +141,19 @@ type pass struct {
 	// renderedOnce holds the digests of what was rendered and not kept.
 	renderedOnce map[[16]byte]struct{}
 	sources      map[string]bool // that devices name which are not kept
-	rendered     int64           // bytes that templates rendered to, each content once
-	unread       []placedEntry   // what is no document, where only documents belong
-	problems     []Problem
-	spread       map[findingKey]*spreadFinding
-	documents    map[*file]*document // of files that a problem needed a position of
-	names        map[string][]string // see namesIn
-	hinted       int                 // missing sources that a name was looked for
-	guessed      int                 // selectors that a label was looked for
-	known        map[findingKey]*findingKey
+	// alike is what is kept of the device that is looked at, and of all others
+	// with its labels; nil where devices are kept whole.
+	alike       *Device
+	groupsAlike map[alikeKey]*group
+	rendered    int64         // bytes that templates rendered to, each content once
+	unread      []placedEntry // what is no document, where only documents belong
+	problems    []Problem
+	spread      map[findingKey]*spreadFinding
+	documents   map[*file]*document // of files that a problem needed a position of
+	names       map[string][]string // see namesIn
+	hinted      int                 // missing sources that a name was looked for
+	guessed     int                 // selectors that a label was looked for
+	known       map[findingKey]*findingKey
 }
 
 type placedEntry struct {

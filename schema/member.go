@@ -241,6 +241,26 @@ type group struct {
 }
 
 func (p *pass) groupOf(release *file, device *Device) *group {
+	if p.alike == nil {
+		return p.findGroup(release, device)
+	}
+	known := alikeKey{release, p.alike}
+	g := p.groupsAlike[known]
+	if g == nil {
+		g = p.findGroup(release, device)
+		p.groupsAlike[known] = g
+	}
+	return g
+}
+
+// alikeKey finds the group of a device by another one of its labels, so that
+// the selectors of all overlays are asked once for both.
+type alikeKey struct {
+	release *file
+	device  *Device
+}
+
+func (p *pass) findGroup(release *file, device *Device) *group {
 	var overlays []*file
 	key := "none"
 	if release != nil {

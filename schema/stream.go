@@ -106,12 +106,17 @@ func (p *pass) lookAt(e *Entry, f *file, shared *sharedDevices) error {
 			p.sources[s.path] = true
 		}
 	}
+	if p.alike = nil; f.content.device != nil {
+		p.alike = shared.of(f.content.device)
+	}
 	if err := p.state(f, nil); err != nil {
 		return err
 	}
 	s := p.states[f.path]
 	s.member.Rendered = nil
-	s.member.Device = shared.of(s.member.Device)
+	if s.member.Device = p.alike; p.alike == nil {
+		s.member.Device = &Device{}
+	}
 	s.member.Version = shared.text(s.member.Version)
 	p.use(f, s)
 	p.settle(f, s)
