@@ -35,7 +35,8 @@ repository in DIR (default: here): its document with its comments, where only
 metadata.name is changed, and, where the release is a folder, the payloads
 beside it. What the new version should do differently, you write then; no device
 moves before a policy's targetVersion names it. A release that exists is never
-overwritten, and symlinks are not followed.`,
+overwritten, symlinks are not followed, and nothing is copied where a file is
+larger than a payload may be (64 MiB).`,
 		DisableFlagsInUseLine: true,
 		Args:                  args(2, 3, "LINE VERSION [DIR]"),
 		ValidArgsFunction:     completeLine(a),

@@ -36,6 +36,9 @@ gitopsd rollback is for.`,
 }
 
 func (t *workTree) setVersion(name, version string) (edited, error) {
+	if version == "" {
+		return edited{}, withHint(usagef("the version is empty"), "name a release, as gitopsd set-version %s v1.5.0", shellWord(name))
+	}
 	policy, file, err := t.policy(name)
 	if err != nil {
 		return edited{}, err
