@@ -63,12 +63,30 @@ type ServeSpec struct {
 	Author       Author        `json:"author,omitzero"`  // of the status commits
 	Listen       string        `json:"listen,omitempty"` // host:port for webhooks; "" = nothing listens
 	Webhook      WebhookConfig `json:"webhook,omitzero"`
+	GitHub       GitHubConfig  `json:"github,omitzero"`
 }
 
 // WebhookConfig says who may tell the daemon to sweep.
 type WebhookConfig struct {
 	SecretFile string `json:"secretFile,omitempty"` // one secret a line; read for every request
 	Repository string `json:"repository,omitempty"` // the fleet repository's name at the sender, owner/name; "" = as its URL says
+}
+
+// GitHubConfig says where pull requests are looked at, and the fleet's state is
+// shown. Without a token and an App nothing is.
+type GitHubConfig struct {
+	Repository   string    `json:"repository,omitempty"` // owner/name; "" = as the URL of the fleet repository says
+	APIURL       string    `json:"apiURL,omitempty"`     // "" = https://api.github.com
+	TokenFile    string    `json:"tokenFile,omitempty"`  // read for each request
+	App          GitHubApp `json:"app,omitzero"`
+	PollInterval *Duration `json:"pollInterval,omitempty"` // of looks at all pull requests; nil = 2m, with webhooks 15m
+}
+
+// GitHubApp is an App, and where it is installed.
+type GitHubApp struct {
+	ID             int64  `json:"id,omitempty"`
+	InstallationID int64  `json:"installationID,omitempty"` // 0 = the one that the repository is in
+	PrivateKeyFile string `json:"privateKeyFile,omitempty"` // PEM, read whenever a token is needed
 }
 
 // Author signs the daemon's commits.

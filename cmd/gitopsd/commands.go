@@ -7,6 +7,6 @@ func commands(a *app) []*cobra.Command {
 	return []*cobra.Command{
 		serveCommand(a), agentCommand(a), planCommand(a), simulateCommand(a), diffCommand(a), statusCommand(a), explainCommand(a), historyCommand(a),
 		validateCommand(a), renderCommand(a), initCommand(a), schemaCommand(a),
-		demoCommand(a), configCommand(a), completionCommand(a), versionCommand(a),
+		demoCommand(a), doctorCommand(a), configCommand(a), completionCommand(a), versionCommand(a),
 	}
 }

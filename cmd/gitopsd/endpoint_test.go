@@ -50,23 +50,29 @@ func deliver(w *world, ts *testscript.TestScript, args []string) error {
 	if err := usage(args, 4, "deliver STATUS PROCESS SECRET-FILE EVENT [BRANCH BEFORE AFTER]"); err != nil {
 		return err
 	}
-	address, err := w.endpointOf(args[1])
-	if err != nil {
-		return err
-	}
-	secret, err := os.ReadFile(ts.MkAbs(args[2]))
-	if err != nil {
-		return err
-	}
 	body := "{}"
 	if len(args) == 7 {
 		for i := 5; i < 7; i++ {
+			var err error
 			if args[i], err = gitserver.TryGit(filepath.Join(w.work, "fleet"), "rev-parse", "--verify", args[i]+"^{commit}"); err != nil {
 				return fmt.Errorf("%w: %s", err, args[i])
 			}
 		}
 		body = fmt.Sprintf(`{"ref": "refs/heads/%s", "before": %q, "after": %q, "commits": [], "repository": {"full_name": "acme/x", "clone_url": %q}}`,
 			args[4], args[5], args[6], ts.Getenv("REPO_URL"))
+	}
+	return w.deliver(ts, args[0], args[1], args[2], args[3], body)
+}
+
+// deliver sends a payload, signed with the content of a file, to a process.
+func (w *world) deliver(ts *testscript.TestScript, status, process, secretFile, event, body string) error {
+	address, err := w.endpointOf(process)
+	if err != nil {
+		return err
+	}
+	secret, err := os.ReadFile(ts.MkAbs(secretFile))
+	if err != nil {
+		return err
 	}
 	sum := hmac.New(sha256.New, []byte(strings.TrimSuffix(string(secret), "\n")))
 	sum.Write([]byte(body))
@@ -75,7 +81,7 @@ func deliver(w *world, ts *testscript.TestScript, args []string) error {
 		return err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("X-GitHub-Event", args[3])
+	req.Header.Set("X-GitHub-Event", event)
 	req.Header.Set("X-Hub-Signature-256", "sha256="+hex.EncodeToString(sum.Sum(nil)))
 	r, err := http.DefaultClient.Do(req)
 	if err != nil {
@@ -84,8 +90,8 @@ func deliver(w *world, ts *testscript.TestScript, args []string) error {
 	text, err := io.ReadAll(r.Body)
 	_ = r.Body.Close()
 	ts.Logf("%d %s", r.StatusCode, text)
-	if err == nil && fmt.Sprint(r.StatusCode) != args[0] {
-		err = fmt.Errorf("%d %s, want %s", r.StatusCode, text, args[0])
+	if err == nil && fmt.Sprint(r.StatusCode) != status {
+		err = fmt.Errorf("%d %s, want %s", r.StatusCode, text, status)
 	}
 	return err
 }

@@ -18,6 +18,7 @@ const (
 	assumptionFlags = "Assumptions"
 	connectionFlags = "Where and how to read"
 	endpointFlags   = "Sweeping at once"
+	githubFlags     = "Pull requests at GitHub"
 	credentialFlags = "Credentials"
 	reportsFlags    = "Credentials of the repository of the reports"
 )
@@ -58,7 +59,7 @@ func usageText(w io.Writer, cmd *cobra.Command, width int) error {
 // flagsText lists the flags under their headings, those of every day first.
 func flagsText(cmd *cobra.Command, width int) string {
 	var b strings.Builder
-	for _, group := range []string{"", assumptionFlags, connectionFlags, endpointFlags, credentialFlags, reportsFlags} {
+	for _, group := range []string{"", assumptionFlags, connectionFlags, endpointFlags, githubFlags, credentialFlags, reportsFlags} {
 		flags := pflag.NewFlagSet(group, pflag.ContinueOnError)
 		cmd.NonInheritedFlags().VisitAll(func(f *pflag.Flag) {
 			if headingOf(f) == group {

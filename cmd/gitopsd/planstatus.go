@@ -46,25 +46,27 @@ func (p *presentStatus) input(fleet *schema.Fleet, now time.Time, own string) pl
 // openPresent reads the status branch and the reports, where a repository is
 // named.
 func openPresent(ctx context.Context, spec schema.ServeSpec) (p *presentStatus, err error) {
-	p = &presentStatus{}
 	if spec.Repo.URL == "" {
-		return p, nil
+		return &presentStatus{}, nil
 	}
 	r, err := openReader(spec)
 	if err != nil {
 		return nil, err
 	}
-	p.reader = r
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, r.close())
-		}
-	}()
+	if p, err = readPresent(ctx, r); err != nil {
+		return nil, errors.Join(err, r.close())
+	}
+	return p, nil
+}
+
+// readPresent reads from repositories that are open.
+func readPresent(ctx context.Context, r *reader) (p *presentStatus, err error) {
+	p = &presentStatus{reader: r}
 	if p.status, err = r.status(ctx); err != nil {
 		return nil, err
 	}
 	if p.status.Commit == "" {
-		if err = onlyAClone(spec, r.fleet, r.statusBranch()); err != nil {
+		if err = onlyAClone(r.spec, r.fleet, r.statusBranch()); err != nil {
 			return nil, err
 		}
 	}
@@ -73,7 +75,7 @@ func openPresent(ctx context.Context, spec schema.ServeSpec) (p *presentStatus, 
 	}
 	state, err := (&brake{repo: r.fleet}).read(ctx, false)
 	if err != nil {
-		return nil, repoHint(err, spec.Repo.URL)
+		return nil, repoHint(err, r.spec.Repo.URL)
 	}
 	p.brake = sweep.Braked(&state.reading.Brake)
 	payloads := &assignedPayloads{ctx: ctx, reader: r, commit: p.status.Commit}
@@ -107,7 +109,7 @@ func presentDevice(rec *sweep.Record, report *schema.Report, read func(string) (
 // assignedPayloads reads payloads from the status branch; where they are is
 // looked up when somebody first asks.
 type assignedPayloads struct {
-	ctx    context.Context // of the command; a preview has none
+	ctx    context.Context // of whoever asked for the preview, which has none
 	reader *reader
 	commit string
 	blobs  map[string]string

@@ -108,7 +108,7 @@ func bindReader(cmd *cobra.Command) *readerOptions {
 	}
 	var list []setting[schema.ServeSpec]
 	for _, s := range o.settings.list {
-		if idle[s.flag] || s.group == endpointFlags {
+		if idle[s.flag] || s.group == endpointFlags || s.group == githubFlags {
 			continue
 		}
 		if s.group == "" && s.flag != "repo" {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/gitopsd/gitopsd/internal/githubtest"
 	"github.com/gitopsd/gitopsd/internal/gitserver"
 )
 
@@ -35,6 +36,7 @@ type world struct {
 	work   string
 	env    func(string) string
 	server *gitserver.Server
+	github *githubtest.Server // nil = the script has none
 
 	mu    sync.Mutex
 	procs map[string]*process
@@ -89,7 +91,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 			}
 		}
 	}
-	return map[string]func(*testscript.TestScript, bool, []string){
+	all := map[string]func(*testscript.TestScript, bool, []string){
 		"agent":      command(startAgents),
 		"ask-sweep":  command(askForSweep),
 		"code":       command(exitsWith),
@@ -120,6 +122,10 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"wait-log":   command(waitLog),
 		"wait-ref":   command(waitRef),
 	}
+	for name, run := range githubCommands {
+		all[name] = command(run)
+	}
+	return all
 }
 
 func usage(args []string, least int, text string) error {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gitopsd/gitopsd/internal/sweep"
 	"github.com/gitopsd/gitopsd/internal/view"
+	"github.com/gitopsd/gitopsd/internal/webhook"
 	"github.com/gitopsd/gitopsd/repo"
 	"github.com/gitopsd/gitopsd/schema"
 )
@@ -34,6 +35,10 @@ status branch. It needs no git program for a local repository.
 With --listen it hears of pushes at once: webhooks of GitHub, Gitea and Forgejo
 at /v1/webhooks/github, and signed requests of any script at /v1/sweep. Without
 a secret it listens to nobody, and with --once not at all.
+
+With a token or an App of GitHub it looks at the pull requests of the branch:
+each gets commit statuses, a check with annotations and one comment that says
+what a merge would do, and the commit that was swept a status of the fleet.
 
 Every value may also come from the environment (--status-branch is
 GITOPSD_STATUS_BRANCH) or from the configuration file; a flag wins over the
@@ -63,17 +68,11 @@ says what a person must do.`,
 		if err != nil {
 			return err
 		}
-		if err := needRepo(spec.Repo.URL); err != nil {
+		if acts.once { // it ends before anybody could be heard or shown anything
+			spec.Listen, spec.GitHub = "", schema.GitHubConfig{}
+		}
+		if err := checkServe(spec); err != nil {
 			return err
-		}
-		branch, statusBranch := or(spec.Branch, schema.DefaultBranch), or(spec.StatusBranch, schema.DefaultStatusBranch)
-		if branch == statusBranch {
-			return withHint(usagef("branch and status branch are both %q", branch), "the daemon writes the status branch, people write the other one: name two")
-		}
-		if !acts.once {
-			if err := checkListen(spec); err != nil {
-				return err
-			}
 		}
 		logger, err := newLogger(a.err, spec.LogFormat, spec.LogLevel)
 		if err != nil {
@@ -127,13 +126,21 @@ func (a *app) serve(ctx context.Context, spec schema.ServeSpec, acts serveActs, 
 		}
 		defer func() { err = errors.Join(err, reports.Close()) }()
 	}
-	daemon, err := sweep.New(sweep.Config{
+	shown, err := a.openGitHub(spec, fleet, reports, state.path, logger)
+	if err != nil {
+		return err
+	}
+	settings := sweep.Config{
 		Remote: fleet, Reports: reports,
 		Branch: or(spec.Branch, schema.DefaultBranch), StatusBranch: spec.StatusBranch,
 		DeviceRefs: spec.Refs.Devices, ReportRefs: spec.Refs.Reports,
 		State: filepath.Join(state.path, "sweep"), OwnVersion: a.build.Version,
 		Interval: spec.Interval.D(defaultInterval), WatchPath: fleet.Path(), Accept: acts.accept, Logger: logger,
-	})
+	}
+	if shown != nil {
+		settings.Swept = shown.swept
+	}
+	daemon, err := sweep.New(settings)
 	if err != nil {
 		return err
 	}
@@ -141,8 +148,12 @@ func (a *app) serve(ctx context.Context, spec schema.ServeSpec, acts serveActs, 
 		return a.sweepOnce(ctx, daemon, spec)
 	}
 	runs := []func(context.Context) error{daemon.Run}
+	var pullRequest func(webhook.PullRequest)
+	if shown != nil {
+		runs, pullRequest = append(runs, shown.run), shown.pullRequest
+	}
 	if spec.Listen != "" {
-		server, err := openEndpoint(ctx, spec, daemon, nil, logger)
+		server, err := openEndpoint(ctx, spec, daemon, pullRequest, logger)
 		if err != nil {
 			return err
 		}

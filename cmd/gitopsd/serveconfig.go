@@ -44,6 +44,7 @@ func serveSettings() *settings[schema.ServeSpec] {
 		word("log-level", "logLevel", "least level of the log", logLevels, func(s *S) *string { return &s.LogLevel }),
 	}
 	list = append(list, endpointSettings()...)
+	list = append(list, githubSettings()...)
 	list = append(list, credentials("", "repo.credentials", func(s *S) *schema.Credentials { return repoCredentials(&s.Repo) })...)
 	list = append(list, credentials("reports-", "reports.repo.credentials", func(s *S) *schema.Credentials { return repoCredentials(reportsRepo(&s.Reports)) })...)
 	return &settings[S]{list: list}

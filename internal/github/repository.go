@@ -4,19 +4,26 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"regexp"
 	"strings"
 )
 
 // DefaultURL is the API of github.com.
 const DefaultURL = "https://api.github.com"
 
-var repositoryName = regexp.MustCompile(`^[A-Za-z0-9-]{1,100}/[A-Za-z0-9_.-]{1,100}$`)
+// maxName bounds the name of an owner or a repository; GitHub's are shorter.
+const maxName = 100
+
+// isName says whether a part of a repository's name can stand in a path.
+func isName(s string) bool {
+	return s != "" && len(s) <= maxName && s != "." && s != ".." && !strings.ContainsFunc(s, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_.", r)
+	})
+}
 
 // parseRepository takes owner and name apart.
 func parseRepository(s string) (owner, name string, err error) {
 	owner, name, _ = strings.Cut(s, "/")
-	if !repositoryName.MatchString(s) || name == "." || name == ".." {
+	if !isName(owner) || !isName(name) {
 		return "", "", fmt.Errorf("%q is no repository of GitHub; write it like owner/name", clip(s, maxMessage))
 	}
 	return owner, name, nil
