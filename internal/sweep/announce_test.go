@@ -21,6 +21,8 @@ type announcedWorld struct {
 	d      *Daemon
 	logs   *safeBuffer
 	passes atomic.Int64
+	broken atomic.Bool // every call to the repository fails
+	slow   atomic.Bool // listing the refs takes a minute
 	lag    *lagging
 }
 
@@ -57,9 +59,16 @@ func withAnnouncements(t *testing.T, test func(t *testing.T, a *announcedWorld))
 		w.state = ""
 		a := &announcedWorld{world: w, logs: &safeBuffer{}}
 		a.lag = &lagging{memRemote: w.remote(), frozen: map[string]string{}}
-		a.lag.onCall = func(_ int, op string) {
+		a.lag.onCall = func(n int, op string) {
 			if op == "refs" {
 				a.passes.Add(1)
+				if a.slow.Load() {
+					time.Sleep(time.Minute)
+				}
+			}
+			a.lag.failAt = 0
+			if a.broken.Load() {
+				a.lag.failAt = n
 			}
 		}
 		a.lag.show("main", w.repo.refs["refs/heads/main"])
@@ -70,22 +79,23 @@ func withAnnouncements(t *testing.T, test func(t *testing.T, a *announcedWorld))
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- a.d.Run(ctx) }()
-		synctest.Wait()
-		a.passes.Store(0)
+		defer func() { // also where the test ends early
+			cancel()
+			if err := <-ended; err != nil {
+				t.Errorf("Run ended with %v", err)
+			}
+		}()
+		a.looks(0)
 		test(t, a)
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("Run ended with %v", err)
-		}
 	})
 }
 
-// looks lets time pass and gives how often the daemon looked meanwhile.
+// looks lets time pass and gives how often the daemon looked since the last
+// time that it was asked.
 func (a *announcedWorld) looks(d time.Duration) int64 {
-	before := a.passes.Load()
 	time.Sleep(d)
 	synctest.Wait()
-	return a.passes.Load() - before
+	return a.passes.Swap(0)
 }
 
 // swept is the source commit of fleet.yaml.
@@ -150,10 +160,10 @@ func TestB24_AnOutageIsNotCounted(t *testing.T) {
 	withAnnouncements(t, func(t *testing.T, a *announcedWorld) {
 		old := a.lag.frozen["refs/heads/main"]
 		x := a.change("in an outage", "targetVersion", "v1.1.0")
-		a.lag.onCall = func(int, string) { a.lag.failAt = a.lag.calls }
+		a.broken.Store(true)
 		a.d.Announce(Announcement{Branch: "main", Before: old, Commit: x})
 		a.looks(time.Hour)
-		a.lag.onCall = func(int, string) { a.lag.failAt = 0 }
+		a.broken.Store(false)
 		for !strings.Contains(a.logs.take(), "works again") {
 			a.looks(time.Second)
 		}
@@ -177,7 +187,6 @@ func TestB24_WhatEndsTheLooking(t *testing.T) {
 			a.lag.show("main", x)
 			a.d.Announce(Announcement{})
 			a.looks(0)
-			a.passes.Store(0)
 			a.d.Announce(Announcement{Branch: "main", Before: old, Commit: x})
 		}},
 		"a later one was seen before it was announced": {looks: 1, do: func(a *announcedWorld) {
@@ -185,7 +194,6 @@ func TestB24_WhatEndsTheLooking(t *testing.T) {
 			a.lag.show("main", a.push("y", nil))
 			a.d.Announce(Announcement{})
 			a.looks(0)
-			a.passes.Store(0)
 			a.d.Announce(Announcement{Branch: "main", Before: old, Commit: x})
 		}},
 		"pushed elsewhere meanwhile": {looks: 1, do: func(a *announcedWorld) {
@@ -204,7 +212,6 @@ func TestB24_WhatEndsTheLooking(t *testing.T) {
 			on := a.repo.push(schema.BrakeBranch, "on", a.now, map[string]string{brakeFile: brakeAll})
 			a.d.Announce(Announcement{})
 			a.looks(0)
-			a.passes.Store(0)
 			off := strings.Repeat("cd", 20)
 			a.d.Announce(Announcement{Branch: schema.BrakeBranch, Before: on, Commit: off})
 			a.d.Announce(Announcement{Branch: schema.BrakeBranch, Before: off, Commit: on})
@@ -273,13 +280,7 @@ func TestB24_TheBrakeIsLookedForToo(t *testing.T) {
 // While a pass takes long, everything that is asked for meanwhile is one more.
 func TestB113_RequestsAreOnePass(t *testing.T) {
 	withAnnouncements(t, func(t *testing.T, a *announcedWorld) {
-		old := a.lag.onCall
-		a.lag.onCall = func(n int, op string) {
-			if op == "refs" {
-				time.Sleep(time.Minute)
-			}
-			old(n, op)
-		}
+		a.slow.Store(true)
 		a.d.Announce(Announcement{})
 		time.Sleep(time.Second)
 		for range 50 {
