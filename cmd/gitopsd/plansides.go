@@ -175,7 +175,7 @@ func withOptionalHint(err error, hint string) error {
 }
 
 func (s *sides) load(place preview.Place, src schema.Source) (*side, error) {
-	f := &files{Source: src}
+	f := newFiles(src)
 	fleet, err := s.loader.Load(f)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the fleet of %s: %w", place.Name, err)
@@ -183,36 +183,31 @@ func (s *sides) load(place preview.Place, src schema.Source) (*side, error) {
 	return &side{place: place, fleet: fleet, files: f}, nil
 }
 
-// files is a source that is listed once, and read by content id.
+// files is a source that is read by content id, too.
 type files struct {
-	schema.Source
-	entries []schema.Entry
-	byID    map[string]schema.Entry
+	listedOnce
+	byID map[string]schema.Entry // made when it is first asked for
 }
 
-// Entries lists the source.
-func (f *files) Entries() ([]schema.Entry, error) {
-	if f.byID != nil {
-		return f.entries, nil
-	}
-	entries, err := f.Source.Entries()
-	if err != nil {
-		return nil, err
-	}
-	f.entries, f.byID = entries, make(map[string]schema.Entry, len(entries))
-	for _, e := range entries {
-		if e.ID != "" {
-			f.byID[e.ID] = e
-		}
-	}
-	return entries, nil
-}
+func newFiles(src schema.Source) *files { return &files{listedOnce: listedOnce{Source: src}} }
 
 // payloadLimit bounds a payload that is read, in bytes; validation allows no
 // larger one.
 const payloadLimit = 64 << 20
 
 func (f *files) payload(id string) ([]byte, error) {
+	if f.byID == nil {
+		entries, err := f.Entries()
+		if err != nil {
+			return nil, err
+		}
+		f.byID = make(map[string]schema.Entry, len(entries))
+		for _, e := range entries {
+			if e.ID != "" {
+				f.byID[e.ID] = e
+			}
+		}
+	}
 	e, ok := f.byID[id]
 	if !ok {
 		return nil, fmt.Errorf("there is no content %s", id)

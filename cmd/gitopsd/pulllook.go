@@ -197,7 +197,7 @@ type pullComparison struct {
 }
 
 func (c *pullComparison) load(place preview.Place) (*side, error) {
-	f := &files{Source: sweep.Source(c.ctx, c.look.pulls, place.Commit)}
+	f := newFiles(sweep.Source(c.ctx, c.look.pulls, place.Commit))
 	fleet, err := c.loader.Load(f)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the fleet of %s: %w", place.Commit, err)

@@ -104,6 +104,26 @@ func noFleet(dir string) error {
 	return withHint(err, "gitopsd init %s makes a starter fleet repository", dir)
 }
 
+// listedOnce is a source that is listed once.
+type listedOnce struct {
+	schema.Source
+	entries []schema.Entry
+	listed  bool
+}
+
+// Entries lists the source.
+func (l *listedOnce) Entries() ([]schema.Entry, error) {
+	if l.listed {
+		return l.entries, nil
+	}
+	entries, err := l.Source.Entries()
+	if err != nil {
+		return nil, err
+	}
+	l.entries, l.listed = entries, true
+	return entries, nil
+}
+
 // folder is the optional DIR argument.
 func folder(args []string, at int) string {
 	if len(args) > at {

@@ -104,7 +104,7 @@ func (a *app) readOld(ctx context.Context, loader *schema.Loader, dir, revision 
 	if commit, err = a.whereParted(ctx, s.local, revision, commit); err != nil {
 		return nil, err
 	}
-	tree := &files{Source: s.local.source(ctx, commit)}
+	tree := newFiles(s.local.source(ctx, commit))
 	fleet, err := loader.Load(tree)
 	if err != nil {
 		return nil, withHint(fmt.Errorf("cannot read the fleet of %s: %w", revision, err), "in a pipeline, check out with the history (fetch-depth: 0)")

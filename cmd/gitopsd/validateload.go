@@ -25,26 +25,6 @@ func (a *app) problemsOf(dir string, compared bool) (*schema.Loader, *listedOnce
 	return &schema.Loader{OwnVersion: a.build.Version, ProblemsOnly: true, Readers: runtime.GOMAXPROCS(0)}, &listedOnce{Source: src}, nil
 }
 
-// listedOnce is a source that is listed once.
-type listedOnce struct {
-	schema.Source
-	entries []schema.Entry
-	listed  bool
-}
-
-// Entries lists the source.
-func (l *listedOnce) Entries() ([]schema.Entry, error) {
-	if l.listed {
-		return l.entries, nil
-	}
-	entries, err := l.Source.Entries()
-	if err != nil {
-		return nil, err
-	}
-	l.entries, l.listed = entries, true
-	return entries, nil
-}
-
 // frugalGC is how much garbage there may be, in percent of what is in use: a
 // check that keeps little makes some fourteen kilobytes of it for each device,
 // and clearing that away more often takes a tenth of the time more and a
