@@ -8,7 +8,9 @@ import (
 	"github.com/gitopsd/gitopsd/internal/preview"
 )
 
-func TestMark(t *testing.T) {
+// TestB116 is how a comment is found again: by its mark, which whoever looks for it
+// compares beside the author, and which a banner does not touch.
+func TestB116(t *testing.T) {
 	p := &preview.Plan{Head: preview.Place{Name: "topic", Commit: "abc123"}, Base: &preview.Place{Name: "main", Commit: "def456"}}
 	for name, want := range map[string]string{"": "", "fleets/eu-1": "fleets/eu-1", "x --> y": comment.MarkName("x --> y")} {
 		body := comment.Render(p, comment.Options{Name: name})

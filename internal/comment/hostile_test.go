@@ -155,7 +155,8 @@ func check(t interface{ Fatalf(string, ...any) }, body string, limit int, reason
 	if limit == 0 {
 		limit = comment.MaxBytes
 	}
-	for _, b := range []string{body, comment.Stale(body, reason)} {
+	longest, widest := strings.Repeat("🌈", 200), strings.Repeat("| ", 200)
+	for _, b := range []string{body, comment.Stale(body, reason), comment.Stale(body, longest), comment.Stale(body, widest)} {
 		if len(b) > limit {
 			t.Fatalf("%d bytes, %d may be:\n%s", len(b), limit, b)
 		}

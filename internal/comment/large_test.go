@@ -81,6 +81,63 @@ func TestRenderIsBounded(t *testing.T) {
 	}
 	check(t, body, 0, endless)
 	check(t, invalid, 0, endless)
+	if want := " | 9996 other reasons |\n"; !strings.Contains(body, want) {
+		t.Errorf("there is no %q in\n%s", want, body)
+	}
+}
+
+// TestEveryLimitHolds renders a preview that has too much of everything: what
+// there is no room for is named or counted.
+func TestEveryLimitHolds(t *testing.T) {
+	const n = 300
+	p := &preview.Plan{Head: preview.Place{Name: "topic"}, Base: &preview.Place{Name: "main"}, Note: "a note"}
+	for i := range n {
+		id := fmt.Sprintf("gw-%d-%s", i, strings.Repeat("x", 60))
+		change := preview.Change{Section: "files", Name: "/etc/" + id, Op: preview.Changed, Content: &preview.Content{Lines: []string{"+" + id, "+" + id, "```"}}}
+		p.Changes = append(p.Changes, preview.Group{Devices: []string{id}, From: "v1", To: "v2", Changes: []preview.Change{change}, Variants: 1})
+		p.PolicyChanges = append(p.PolicyChanges, preview.PolicyChange{Policy: id, Op: preview.Added})
+		p.Membership.Moved = append(p.Membership.Moved, preview.Move{Device: id, From: id})
+		p.WorstCase = append(p.WorstCase, preview.Reach{Policy: id, Of: i, Words: []string{id}})
+		p.Verdicts = append(p.Verdicts, preview.Verdict{Device: id, Policy: id, Code: string(planner.Upgrade), Upgrade: true, Reason: id},
+			preview.Verdict{Device: id, Policy: id, Code: string(planner.Held), Reason: id})
+		p.Summary.Warnings = append(p.Summary.Warnings, id)
+	}
+	parts := map[string]string{ // how each begins, and what it is called where it is left out
+		"\nNote: ": "a note", "\n```sh\n": "the command that shows all of it",
+		"<summary>The changes, line by line<": "the changes line by line", "<summary>The verdict for 600 devices<": "the verdict of each device",
+	}
+	for _, title := range ownTitles {
+		if title != "Problems" {
+			parts["#### "+title+"\n"] = title
+		}
+	}
+	left := 0
+	const step = 397 // bytes, so that limits end anywhere in a row
+	for limit := comment.MinBytes; limit <= comment.MaxBytes; limit += step {
+		body := comment.Render(p, comment.Options{Limit: limit, Command: "gitopsd plan"})
+		for _, b := range []string{body, comment.Stale(body, strings.Repeat("🌈", 119))} {
+			if len(b) > limit {
+				t.Fatalf("%d bytes, %d may be", len(b), limit)
+			}
+		}
+		_, missing, _ := strings.Cut(body, "Left out for want of room: ")
+		for begin, title := range parts {
+			if shown, named := strings.Contains(body, begin), strings.Contains(missing, title); shown == named {
+				t.Fatalf("with %d bytes %q is shown: %v, and said to be left out: %v, in\n%s", limit, title, shown, named, body)
+			} else if named {
+				left++
+			}
+		}
+		if list := unbalanced(body); len(list) > 0 {
+			t.Fatalf("with %d bytes: %s in\n%s", limit, list, body)
+		}
+		if n := strings.Count(body, "and "); n < 3 {
+			t.Fatalf("with %d bytes the rest of only %d parts is counted in\n%s", limit, n, body)
+		}
+	}
+	if left == 0 {
+		t.Error("nothing was ever left out: the limits are no test")
+	}
 }
 
 // manyDevices is a fleet whose devices have one file.

@@ -124,6 +124,8 @@ func unbalanced(body string) []string {
 			}
 		case fence.MatchString(l):
 			open = fence.FindStringSubmatch(l)[1]
+		case l != "" && strings.Trim(l, "`") == "":
+			found = append(found, "a block of code ends early")
 		case strings.HasPrefix(l, "|"):
 			if n := strings.Count(l, "|"); cells == 0 {
 				cells = n
