@@ -5,8 +5,8 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"sync"
 	"time"
+	"weak"
 )
 
 const (
@@ -14,9 +14,9 @@ const (
 	maxBody = 25 << 20
 
 	// smallBody is above nearly every delivery, in bytes, and maxSmall of them
-	// may be read at once: 16 MiB.
-	smallBody = 256 << 10
-	maxSmall  = 64
+	// may be read at once: 4 MiB.
+	smallBody = 128 << 10
+	maxSmall  = 32
 
 	// maxLarge bounds how many of them may be larger at once: who is not known
 	// yet must not be able to fill the memory. largeWait is how long another one
@@ -28,19 +28,20 @@ const (
 // bodies bounds the memory for bodies of requests, which are kept whole until
 // it is known who sent them.
 type bodies struct {
-	small, large chan struct{}
-	wait         time.Duration // for a turn among the large ones
-	rooms        sync.Pool     // of *room: what large bodies leave behind would be as large again
+	small chan struct{}
+	large chan weak.Pointer[room] // of the one used before, as long as nobody else needed its memory
+	wait  time.Duration           // for a turn among the large ones
 }
 
 // room is for one large body, and the byte by which it is too long.
 type room [maxBody + 1]byte
 
 func newBodies() *bodies {
-	return &bodies{
-		small: make(chan struct{}, maxSmall), large: make(chan struct{}, maxLarge), wait: largeWait,
-		rooms: sync.Pool{New: func() any { return new(room) }},
+	b := &bodies{small: make(chan struct{}, maxSmall), large: make(chan weak.Pointer[room], maxLarge), wait: largeWait}
+	for range maxLarge {
+		b.large <- weak.Pointer[room]{}
 	}
+	return b
 }
 
 // tooLarge refuses a body by what the request says of its length.
@@ -63,13 +64,17 @@ func (b *bodies) read(w http.ResponseWriter, r *http.Request, limit int64) (body
 	from := http.MaxBytesReader(w, r.Body, limit)
 	body, err := io.ReadAll(io.LimitReader(from, smallBody+1))
 	if err == nil && len(body) > smallBody {
+		var before weak.Pointer[room]
 		select {
-		case b.large <- struct{}{}:
+		case before = <-b.large:
 		case <-time.After(b.wait):
 			return nil, done, busy
 		}
-		all := b.rooms.Get().(*room)
-		done = func() { b.rooms.Put(all); <-b.large; <-b.small }
+		all := before.Value()
+		if all == nil {
+			all = new(room)
+		}
+		done = func() { b.large <- weak.Make(all); <-b.small }
 		n := copy(all[:], body)
 		for err == nil && n < len(all) {
 			var more int
