@@ -17,6 +17,7 @@ import (
 
 // githubCommands are those of scripts with a server that behaves as GitHub.
 var githubCommands = map[string]func(*world, *testscript.TestScript, []string) error{
+	"fault":        githubFault,
 	"github":       startGitHub,
 	"hear":         hear,
 	"merge":        mergePull,
@@ -58,6 +59,21 @@ func startGitHub(w *world, ts *testscript.TestScript, args []string) error {
 		w.github.AddToken(scriptToken, "fleet-writer", may)
 	}
 	return os.WriteFile(ts.MkAbs(name), secret, 0o600)
+}
+
+// githubFault makes the API answer everything with a status, or with "off" as
+// it should again.
+func githubFault(w *world, _ *testscript.TestScript, args []string) error {
+	if err := usage(args, 1, "fault STATUS|off"); err != nil {
+		return err
+	}
+	if args[0] == "off" {
+		w.github.Fault(nil)
+		return nil
+	}
+	status, err := strconv.Atoi(args[0])
+	w.github.Fault(func(githubtest.Request) *githubtest.Answer { return &githubtest.Answer{Status: status} })
+	return err
 }
 
 // openPull makes a commit of what was changed in fleet/ on the branch pull-N,

@@ -57,8 +57,8 @@ func (q *queue) put(it *item) error {
 		q.order = append(q.order, it.number)
 	case it.stale && !old.stale:
 		return nil // it is about to be written anew
-	case it.polled && !old.polled && (old.want == "" || old.want == it.want):
-		return nil // what was announced is no older
+	case it.polled && !old.polled && !old.stale:
+		return nil // what was announced is looked at as it is by then
 	}
 	q.waiting[it.number] = it
 	if q.running == it.number && !it.stale && it.want != q.wanted && q.stop != nil {
