@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/gitopsd/gitopsd/internal/preview"
@@ -60,7 +59,7 @@ type subfolder struct {
 	prefix string
 }
 
-// Entries lists the folder.
+// Entries lists the folder, in the order of the source.
 func (b *subfolder) Entries() ([]schema.Entry, error) {
 	all, err := b.Source.Entries()
 	if err != nil {
@@ -73,7 +72,6 @@ func (b *subfolder) Entries() ([]schema.Entry, error) {
 			entries = append(entries, e)
 		}
 	}
-	slices.SortFunc(entries, func(a, b schema.Entry) int { return strings.Compare(a.Path, b.Path) })
 	return entries, nil
 }
 

@@ -145,6 +145,9 @@ func (t *workTree) earlier(p *schema.Policy, past pastTargets) (string, error) {
 	switch {
 	case len(lower) == 0 && parseVersion(from) != nil && len(versions) > 0:
 		err = fmt.Errorf("there is nothing that %s could go back to: no release of the line %s is older than %s", p.Metadata.Name, lineOf(p), from)
+		if older(from, versions[0]) {
+			return "", withHint(err, "if devices run a newer one, name it in the policy: rollbackFrom: [%s]", versions[0])
+		}
 		return "", withHint(err, "to stop it: %s --reason TEXT; a release that is mended is a newer one", command("gitopsd pause "+shellWord(p.Metadata.Name), t.dir))
 	case len(lower) > 0:
 		return "", withHint(err, "say it: --to VERSION; older releases are %s", some(annotated(lower, left)))

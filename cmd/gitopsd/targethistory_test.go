@@ -68,7 +68,7 @@ func TestRollbackFollowsTheHistory(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, _, stderr := gitopsd(t, "rollback", "gateways", dir)
-	if want := "hint: say it with --to; the releases of gateways are v1.2.0, v1.1.0, v1.0.0\n"; code != 1 || !strings.HasSuffix(stderr, want) {
+	if want := "hint: if devices run a newer one, name it in the policy: rollbackFrom: [v1.2.0]\n"; code != 1 || !strings.HasSuffix(stderr, want) {
 		t.Errorf("exit code %d, %s\nwant %s", code, stderr, want)
 	}
 }
