@@ -2,7 +2,6 @@ package webhook
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,9 +15,6 @@ const (
 	// maxSecretFile bounds the file in bytes.
 	maxSecretFile = 4 << 10
 )
-
-// ErrNoSecret is for a file that holds nothing but blanks.
-var ErrNoSecret = errors.New("there is no secret in it")
 
 // ReadSecrets reads a file with one secret a line. Line ends are no part of
 // it, and a line of nothing but blanks is none.
@@ -36,7 +32,7 @@ func ReadSecrets(path string) ([][]byte, error) {
 	}
 	switch {
 	case len(secrets) == 0:
-		return nil, fmt.Errorf("read the secret of the webhook from %s: %w", path, ErrNoSecret)
+		return nil, fmt.Errorf("read the secret of the webhook from %s: there is no secret in it", path)
 	case len(secrets) > maxSecrets:
 		return nil, fmt.Errorf("read the secret of the webhook from %s: it has more than %d lines, and each would be a secret", path, maxSecrets)
 	}
