@@ -61,7 +61,7 @@ something would. Without it: 0. An invalid head always ends with 3.`,
 	notes.bind(cmd)
 	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "end with 3 if something would be upgraded or recalled")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := notes.check(cmd); err != nil {
+		if err := notes.check(cmd, folder(args, 0)); err != nil {
 			return err
 		}
 		return a.compare(cmd, comparison{

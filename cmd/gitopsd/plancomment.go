@@ -1,14 +1,10 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 
-	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
 	"github.com/gitopsd/gitopsd/internal/comment"
@@ -27,9 +23,14 @@ func (o *commentOutput) bind(cmd *cobra.Command) {
 // alone says whether the comment is all that standard output gets.
 func (o *commentOutput) alone() bool { return o.file == "-" }
 
-func (o *commentOutput) check(cmd *cobra.Command) error {
+// check refuses what can be seen to be wrong beforehand. That the file cannot be
+// written is no reason to keep the plan to oneself.
+func (o *commentOutput) check(cmd *cobra.Command, dir string) error {
 	if o.alone() && cmd.Flags().Changed("output") {
 		return withHint(usagef("the comment and the plan would both go to standard output"), "name a file for the comment, or leave out -o")
+	}
+	if path, err := reportPath(o.file); err == nil && isYAML(path) && within(dir, path) {
+		return withHint(usagef("--comment-file %s: a YAML file there would be a part of the fleet", o.file), "give the comment another ending, such as .md")
 	}
 	return nil
 }
@@ -92,22 +93,4 @@ func (s *sides) command(head preview.Place, base *preview.Place) string {
 		words[i] = shellWord(words[i])
 	}
 	return strings.Join(words, " ")
-}
-
-// replaceFile writes a file whole or not at all. What is no file, such as a
-// pipe or /dev/null, is written to, and not replaced.
-func replaceFile(path string, data []byte) error {
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		f, err := os.OpenFile(path, os.O_WRONLY, 0)
-		if err != nil {
-			return err
-		}
-		_, err = f.Write(data)
-		return errors.Join(err, f.Close())
-	}
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
-	}
-	const mode = 0o644 // programs of other users read it, as far as the umask has nothing against it
-	return renameio.WriteFile(path, data, mode, renameio.WithTempDir(filepath.Dir(path)))
 }

@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
 	"github.com/gitopsd/gitopsd/internal/listing"
@@ -112,35 +110,6 @@ func (o *validateOutputs) check(dir string) error {
 	return nil
 }
 
-// reportPath is where a file is, whatever it is called, if a report can be
-// put there.
-func reportPath(file string) (string, error) {
-	real, err := filepath.Abs(file)
-	if err != nil {
-		return "", err
-	}
-	folder, err := filepath.EvalSymlinks(filepath.Dir(real))
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return "", withHint(fmt.Errorf("there is no folder %s", filepath.Dir(file)), "mkdir -p %s makes it", shellWord(filepath.Dir(file)))
-	case err != nil:
-		return "", err
-	}
-	real = filepath.Join(folder, filepath.Base(real))
-	if there, err := filepath.EvalSymlinks(real); err == nil {
-		real = there
-	}
-	switch info, err := os.Stat(real); {
-	case errors.Is(err, fs.ErrNotExist):
-		return real, nil
-	case err != nil:
-		return "", err
-	case info.IsDir():
-		return "", withHint(errors.New("it is a folder"), "name a file in it")
-	}
-	return real, nil
-}
-
 // within says whether a file, named from the root, lies below a folder.
 func within(dir, file string) bool {
 	abs, err := filepath.Abs(dir)
@@ -211,30 +180,13 @@ func (a *app) writeForm(w io.Writer, form string, r *listing.Result, look view.L
 	return listing.WriteText(w, r, look)
 }
 
-// reportMode lets the programs of other users read reports, as far as the
-// umask has nothing against it.
-const reportMode = 0o644
-
-// writeFile replaces a file whole. What is no file, such as a pipe or
-// /dev/null, is written to, and not replaced.
+// writeFile writes a report into its file.
 func (a *app) writeFile(one validateOutput, r *listing.Result) error {
 	var b bytes.Buffer
 	if err := a.writeForm(&b, one.form, r, view.Look{}); err != nil {
 		return err
 	}
-	path, err := reportPath(one.file)
-	if err != nil {
-		return err
-	}
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		f, err := os.OpenFile(path, os.O_WRONLY, 0)
-		if err != nil {
-			return err
-		}
-		_, err = f.Write(b.Bytes())
-		return errors.Join(err, f.Close())
-	}
-	return renameio.WriteFile(path, b.Bytes(), reportMode, renameio.WithTempDir(filepath.Dir(path)))
+	return replaceFile(one.file, b.Bytes())
 }
 
 // appendSummary adds to the summary of a step, which other commands of the

@@ -15,8 +15,9 @@ const (
 	// in others; the summary of a check run takes one less. Bytes are never
 	// fewer than characters of any sort.
 	MaxBytes = 65_535
-	// MinBytes is enough for the marker, the verdict, what is compared, a stale
-	// banner, and a line that says what is left out.
+	// MinBytes is the least that a comment is written for: its mark, the verdict
+	// and what is compared may take 1,600 bytes, a banner 600, and naming all
+	// that is left out 300; the rest is for the most important rows.
 	MinBytes = 4_000
 )
 

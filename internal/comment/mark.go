@@ -16,11 +16,11 @@ type Mark struct {
 }
 
 var (
-	marked     = regexp.MustCompile(`^<!-- gitopsd:plan name=(\S*) head=([0-9a-f]*) base=([0-9a-f]*) -->(?:\r?\n|$)`)
-	plainName  = regexp.MustCompile(`^[A-Za-z0-9._/-]{0,100}$`)
-	plainHash  = regexp.MustCompile(`^[0-9a-f]{0,64}$`)
-	staleLine  = "<!-- gitopsd:stale -->"
-	staleNames = regexp.MustCompile(`^<!-- gitopsd:stale -->\r?\n(?:>[^\n]*\n)*(?:\r?\n)?`)
+	marked    = regexp.MustCompile(`^<!-- gitopsd:plan name=(\S*) head=([0-9a-f]*) base=([0-9a-f]*) -->(?:\r?\n|$)`)
+	plainName = regexp.MustCompile(`^[A-Za-z0-9._/-]{0,100}$`)
+	plainHash = regexp.MustCompile(`^[0-9a-f]{0,64}$`)
+	// staleText is a whole banner, also after a browser sent it back.
+	staleText = regexp.MustCompile(`^<!-- gitopsd:stale -->\r?\n(?:>[^\n]*\n)*(?:\r?\n)?`)
 )
 
 // String is the line; what might end it early is not in it.
@@ -55,6 +55,7 @@ func Find(body string) (Mark, bool) {
 }
 
 const (
+	staleLine     = "<!-- gitopsd:stale -->"
 	staleRoom     = 600 // bytes that Stale may add; every comment leaves them free
 	longestReason = 120 // runes of a reason
 )
@@ -68,7 +69,7 @@ func Stale(body, reason string) string {
 	if at := marked.FindStringIndex(body); at != nil {
 		mark, rest = strings.TrimRight(body[:at[1]], "\r\n")+"\n", body[at[1]:]
 	}
-	rest = staleNames.ReplaceAllString(rest, "")
+	rest = staleText.ReplaceAllString(rest, "")
 	if reason == "" {
 		return mark + rest
 	}

@@ -59,7 +59,7 @@ func code(s string) string {
 		return tag(s) // a table takes it for the end of a cell, escaped or not
 	}
 	fence := strings.Repeat("`", longestRun(s, '`')+1)
-	if fence != "`" || s[0] == ' ' {
+	if fence != "`" {
 		return fence + " " + s + " " + fence
 	}
 	return fence + s + fence
