@@ -10,6 +10,10 @@ GOLANGCI_LINT_VERSION := v2.15.0
 GOLANGCI_LINT         := $(TOOLS)/golangci-lint-$(GOLANGCI_LINT_VERSION)
 ACTIONLINT_VERSION    := v1.7.12
 ACTIONLINT            := $(TOOLS)/actionlint-$(ACTIONLINT_VERSION)
+KUBECONFORM_VERSION   := v0.8.0
+KUBECONFORM           := $(TOOLS)/kubeconform-$(KUBECONFORM_VERSION)
+# Its version, and those of all that it needs, stand in package-lock.json.
+YAML_SERVER           := $(TOOLS)/yaml-language-server
 NFPM_VERSION          := v2.45.2
 NFPM                  := $(TOOLS)/nfpm-$(NFPM_VERSION)
 
@@ -74,7 +78,7 @@ fuzz: ## run every fuzz target for FUZZTIME (20s)
 	done
 
 .PHONY: bench
-bench: ## run the benchmarks, each beside its reference (BENCH, BENCHTIME)
+bench: $(KUBECONFORM) ## run the benchmarks, each beside its reference (BENCH, BENCHTIME)
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem ./...
 
 .PHONY: demo
@@ -85,8 +89,18 @@ demo: build ## watch a fleet roll out, stop a bad release, and finish with the f
 pictures: ## draw the comments of the documentation anew (needs Chromium)
 	$(GO) run ./internal/comment/pictures
 
+$(KUBECONFORM):
+	GOBIN=$(CURDIR)/$(TOOLS) $(GO) install github.com/yannh/kubeconform/cmd/kubeconform@$(KUBECONFORM_VERSION)
+	mv $(TOOLS)/kubeconform $@
+
+# Where there is no npm, the tests that need it skip and say so.
+$(YAML_SERVER)/installed: internal/agreement/package-lock.json
+	@mkdir -p $(YAML_SERVER)
+	@cp internal/agreement/package.json internal/agreement/package-lock.json $(YAML_SERVER)
+	@if command -v npm >/dev/null; then cd $(YAML_SERVER) && npm ci --silent --no-audit --no-fund --ignore-scripts && touch installed; fi
+
 .PHONY: test-system
-test-system: $(ACTIONLINT) ## run the tests that need root or minutes
+test-system: $(ACTIONLINT) $(KUBECONFORM) $(YAML_SERVER)/installed ## run the tests that need root or minutes
 	$(GO) test -tags system -run '^TestSystem' -timeout 20m $(TESTFLAGS) ./...
 
 .PHONY: soak
