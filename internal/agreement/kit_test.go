@@ -2,6 +2,7 @@ package agreement
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -61,4 +62,14 @@ func writeFile(t testing.TB, name string, text []byte) {
 	if err := os.WriteFile(name, text, 0o644); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// gitopsd builds the program.
+func gitopsd(t testing.TB) string {
+	t.Helper()
+	exe := filepath.Join(t.TempDir(), "gitopsd")
+	if out, err := exec.Command("go", "build", "-trimpath", "-o", exe, "github.com/gitopsd/gitopsd/cmd/gitopsd").CombinedOutput(); err != nil {
+		t.Fatalf("build gitopsd: %v\n%s", err, out)
+	}
+	return exe
 }
