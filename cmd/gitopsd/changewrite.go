@@ -87,7 +87,7 @@ func (t *workTree) replace(ctx context.Context, root *os.Root, c fileChange) err
 	if ours, err := lock.Stat(); err != nil || !os.SameFile(ours, info) {
 		return changedMeanwhile()
 	}
-	if err := sweepUp(folder, name); err != nil {
+	if err := tidyUp(folder, name); err != nil {
 		return err
 	}
 	f, err := renameio.NewPendingFile(name, renameio.WithRoot(folder), renameio.WithStaticPermissions(info.Mode().Perm()))
@@ -108,11 +108,11 @@ func (t *workTree) replace(ctx context.Context, root *os.Root, c fileChange) err
 	return f.CloseAtomicallyReplace()
 }
 
-// sweepUp takes away what a program that was killed in the middle of a
+// tidyUp takes away what a program that was killed in the middle of a
 // replacement has left beside a file: it is called as the file, between a dot
 // and a number. Whoever has the lock of the file is the only one that writes
 // such a file.
-func sweepUp(folder *os.Root, name string) error {
+func tidyUp(folder *os.Root, name string) error {
 	entries, err := fs.ReadDir(folder.FS(), ".")
 	if err != nil {
 		return err
