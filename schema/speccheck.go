@@ -74,6 +74,9 @@ func writtenFindings(spec map[string]any, at string) []finding {
 // typedFindings are the values that have the form that a schema can ask for
 // and still cannot be read: durations and sizes out of range.
 func typedFindings(spec map[string]any, at string) []finding {
+	if !hasTyped(spec) {
+		return nil
+	}
 	var s Spec
 	var f filler
 	f.fill(reflect.ValueOf(&s).Elem(), spec, at)
@@ -89,6 +92,17 @@ func typedFindings(spec map[string]any, at string) []finding {
 		}
 	}
 	return found
+}
+
+// hasTyped says whether a spec holds more than files and directories: of
+// those, a schema says all about the form of each value.
+func hasTyped(spec map[string]any) bool {
+	for group := range spec {
+		if group != "files" && group != "directories" {
+			return true
+		}
+	}
+	return false
 }
 
 func sortedKeys[V any](m map[string]V) []string {
