@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"regexp"
-	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -114,7 +112,7 @@ func (c *Control) check(files map[string][]byte) (doc *schema.Assignment, payloa
 		return nil, nil, fmt.Sprintf("its spec has digest %s, not %s", digest, doc.Digest)
 	}
 	payloads = map[string][]byte{}
-	for _, name := range named(doc.Spec) {
+	for _, name := range schema.PayloadNames(doc.Spec) {
 		hex, ok := strings.CutPrefix(name, "sha256:")
 		if !ok || !sha256Hex.MatchString(hex) {
 			return nil, nil, fmt.Sprintf("it names payload %q, which is no digest", name)
@@ -132,21 +130,6 @@ func (c *Control) check(files map[string][]byte) (doc *schema.Assignment, payloa
 }
 
 var sha256Hex = regexp.MustCompile(`^[0-9a-f]{64}$`)
-
-// named lists the payloads of a spec's files, each once, sorted. The tree is
-// read as it is: the spec may be one that this program does not understand.
-func named(spec map[string]any) []string {
-	found := map[string]bool{}
-	files, _ := spec["files"].(map[string]any)
-	for _, f := range files {
-		if file, ok := f.(map[string]any); ok {
-			if p, ok := file["payload"].(string); ok {
-				found[p] = true
-			}
-		}
-	}
-	return slices.Sorted(maps.Keys(found))
-}
 
 // decode reads the document strictly: a device must not do half of what it was
 // told. Where only its spec is not understood, it is read without that check:

@@ -139,18 +139,12 @@ func (a *Agent) prune() {
 		if err != nil {
 			return
 		}
-		// the plain shape is enough here, and holds for specs of other versions too
-		var names struct {
-			Files map[string]struct {
-				Payload string `json:"payload"`
-			} `json:"files"`
-		}
-		if len(r.Spec) > 0 && json.Unmarshal(r.Spec, &names) != nil {
+		// the tree is enough here, and holds for specs of other versions too
+		var tree map[string]any
+		if len(r.Spec) > 0 && json.Unmarshal(r.Spec, &tree) != nil {
 			return
 		}
-		for _, f := range names.Files {
-			keep = append(keep, f.Payload)
-		}
+		keep = append(keep, schema.PayloadNames(tree)...)
 	}
 	for _, e := range entries {
 		if slices.Contains(keep, "sha256:"+e.Name()) {

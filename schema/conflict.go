@@ -2,6 +2,7 @@ package schema
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -113,8 +114,8 @@ func setPointers(f *file) []string {
 		if len(keys) == 0 {
 			return
 		}
-		if len(keys) == 3 && keys[0] == "files" && isContentField(keys[2]) {
-			keys = []string{keys[0], keys[1], "content"}
+		if entry, field, ok := contentAt(keys); ok && isContentField(field) {
+			keys = append(slices.Clone(entry), "content")
 		}
 		seen[joinPointer(keys...)] = true
 	}

@@ -114,7 +114,8 @@ type file struct {
 // sourceRef is one payload that a document names.
 type sourceRef struct {
 	pointer  string
-	path     string // from the root; "" where it is not a legal one
+	keys     []string // of what has it, in the spec
+	path     string   // from the root; "" where it is not a legal one
 	template bool
 }
 
@@ -190,35 +191,22 @@ func (f *file) specKeys() []string {
 
 // resolveSources turns the sources of a document into paths from the root.
 func (f *file) resolveSources() {
-	f.desired = f.content.desired()
-	files, _ := f.desired["files"].(map[string]any)
-	var resolved map[string]any
-	at := joinPointer(append(f.specKeys(), "files")...)
-	for _, p := range sortedKeys(files) {
-		entry, _ := files[p].(map[string]any)
+	f.desired, _ = withContents(f.content.desired(), func(keys []string, entry map[string]any) (map[string]any, error) {
 		source, _ := entry["source"].(string)
 		if source == "" {
-			continue
+			return entry, nil
 		}
-		ref := sourceRef{pointer: at + "/" + escapePointer(p) + "/source", template: entry["template"] == true}
+		at := joinPointer(append(append(f.specKeys(), keys...), "source")...)
 		full, err := sourcePath(path.Dir(f.path), source)
 		if err != nil {
-			f.find(finding{pointer: ref.pointer, rule: ruleSourcePath, msg: err.Error(), hint: "write it as files/name, from the root of the repository, or as ./name, beside this document"})
-			continue
+			f.find(finding{pointer: at, rule: ruleSourcePath, msg: err.Error(), hint: "write it as files/name, from the root of the repository, or as ./name, beside this document"})
+			return entry, nil
 		}
-		ref.path = full
-		f.sources = append(f.sources, ref)
-		if resolved == nil {
-			resolved = cloneMap(files)
-		}
+		f.sources = append(f.sources, sourceRef{pointer: at, keys: keys, path: full, template: entry["template"] == true})
 		entry = cloneMap(entry)
 		entry["source"] = full
-		resolved[p] = entry
-	}
-	if resolved != nil {
-		f.desired = cloneMap(f.desired)
-		f.desired["files"] = resolved
-	}
+		return entry, nil
+	})
 }
 
 func cloneMap(m map[string]any) map[string]any {

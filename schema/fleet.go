@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"slices"
 	"sort"
 	"sync"
 	"time"
@@ -182,8 +183,8 @@ func (f *Fleet) Origins(id string) []Origin {
 // asWritten is the pointer in a document of a pointer in a rendered spec: a
 // payload stands there as source.
 func asWritten(keys []string, desired map[string]any) []string {
-	if len(keys) == 3 && keys[0] == "files" && keys[2] == "payload" {
-		return []string{keys[0], keys[1], "source"}
+	if entry, field, ok := contentAt(keys); ok && field == "payload" {
+		return append(slices.Clone(entry), "source")
 	}
 	return keys
 }

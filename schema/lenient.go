@@ -75,17 +75,15 @@ var digestForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 
 // payloadNames finds the files of a spec that name no possible payload.
 func payloadNames(spec map[string]any) []finding {
-	files, _ := spec["files"].(map[string]any)
 	var found []finding
-	for _, path := range sortedKeys(files) {
-		file, _ := files[path].(map[string]any)
-		if name, named := file["payload"]; named && name != nil {
+	eachContent(spec, func(keys []string, entry map[string]any) {
+		if name, named := entry["payload"]; named && name != nil {
 			if text, _ := name.(string); !digestForm.MatchString(text) {
-				found = append(found, finding{pointer: "/spec/files/" + escapePointer(path) + "/payload", rule: ruleForm,
+				found = append(found, finding{pointer: "/spec" + joinPointer(append(keys, "payload")...), rule: ruleForm,
 					msg: fmt.Sprintf("%s is no digest of a payload", shown(name))})
 			}
 		}
-	}
+	})
 	return found
 }
 

@@ -15,21 +15,11 @@ var contentFields = []string{"content", "contentBase64", "source"}
 // and integers stay integers. Neither argument is changed.
 func mergeSpec(spec, part map[string]any) map[string]any {
 	merged := mergePatch(spec, part)
-	files, _ := part["files"].(map[string]any)
-	if len(files) == 0 {
-		return merged
-	}
-	before, _ := spec["files"].(map[string]any)
-	after, _ := merged["files"].(map[string]any)
-	for path, v := range files {
-		set, ok := v.(map[string]any)
-		if !ok {
-			continue
+	eachContent(part, func(keys []string, set map[string]any) {
+		if _, existed := valueAt(spec, keys).(map[string]any); !existed {
+			return
 		}
-		if _, existed := before[path].(map[string]any); !existed {
-			continue
-		}
-		file, _ := after[path].(map[string]any)
+		file, _ := valueAt(merged, keys).(map[string]any)
 		for _, field := range contentFields {
 			if set[field] == nil {
 				continue
@@ -40,7 +30,7 @@ func mergeSpec(spec, part map[string]any) map[string]any {
 				}
 			}
 		}
-	}
+	})
 	return merged
 }
 

@@ -112,20 +112,18 @@ func (p *pass) prepare(g *group) error {
 		image, _ := os["image"].(string)
 		g.varies = strings.Contains(image, "{{")
 	}
-	files, _ := g.base["files"].(map[string]any)
-	for _, v := range files {
-		file, _ := v.(map[string]any)
-		if file["template"] == true {
+	_, err := withContents(g.base, func(_ []string, entry map[string]any) (map[string]any, error) {
+		if entry["template"] == true {
 			g.varies = true
-			continue
+			return entry, nil
 		}
-		static, err := p.staticFile(file)
-		if err != nil {
-			return err
+		static, err := p.staticFile(entry)
+		if err == nil {
+			g.static[identity(entry)] = static
 		}
-		g.static[identity(file)] = static
-	}
-	return nil
+		return entry, err
+	})
+	return err
 }
 
 func identity(m map[string]any) uintptr { return reflect.ValueOf(m).Pointer() }
@@ -177,24 +175,14 @@ func (r *rendering) spec(spec map[string]any) (map[string]any, error) {
 			out["os"] = os
 		}
 	}
-	files, _ := spec["files"].(map[string]any)
-	if len(files) == 0 {
-		return compactSpec(out), nil
+	out, err := withContents(out, r.file)
+	if err != nil {
+		return nil, err
 	}
-	rendered := make(map[string]any, len(files))
-	for _, path := range sortedKeys(files) {
-		file, _ := files[path].(map[string]any)
-		entry, err := r.file(path, file)
-		if err != nil {
-			return nil, err
-		}
-		rendered[path] = entry
-	}
-	out["files"] = rendered
 	return compactSpec(out), nil
 }
 
-func (r *rendering) file(path string, file map[string]any) (map[string]any, error) {
+func (r *rendering) file(keys []string, file map[string]any) (map[string]any, error) {
 	if file["template"] != true {
 		static, ok := r.state.group.static[identity(file)]
 		if !ok {
@@ -210,7 +198,7 @@ func (r *rendering) file(path string, file map[string]any) (map[string]any, erro
 	}
 	entry := maps.Clone(file)
 	delete(entry, "template")
-	at := "/files/" + escapePointer(path)
+	at := joinPointer(keys...)
 	switch {
 	case file["content"] != nil:
 		text, _ := file["content"].(string)

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"bytes"
+	"errors"
 	"sort"
 )
 
@@ -149,22 +150,21 @@ func (p *pass) withDigests(f *file) (map[string]any, bool) {
 	if len(f.sources) == 0 {
 		return f.desired, true
 	}
-	files, _ := f.desired["files"].(map[string]any)
-	out, outFiles := cloneMap(f.desired), cloneMap(files)
-	out["files"] = outFiles
-	for path, v := range files {
-		file, _ := v.(map[string]any)
-		source, _ := file["source"].(string)
+	out, err := withContents(f.desired, func(_ []string, entry map[string]any) (map[string]any, error) {
+		source, _ := entry["source"].(string)
 		if source == "" {
-			continue
+			return entry, nil
 		}
 		pl, err := p.payloadOf(source, false)
-		if err != nil || pl.digest == "" {
-			return nil, false
+		if err != nil {
+			return nil, err
 		}
-		file = cloneMap(file)
-		file["source"] = pl.digest
-		outFiles[path] = file
-	}
-	return out, true
+		if pl.digest == "" {
+			return nil, errors.New(pl.msg)
+		}
+		entry = cloneMap(entry)
+		entry["source"] = pl.digest
+		return entry, nil
+	})
+	return out, err == nil
 }

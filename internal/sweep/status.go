@@ -370,16 +370,7 @@ func marksPath(policy, version string) string {
 
 // payloadsOf lists the digests of payloads that a spec names.
 func payloadsOf(spec map[string]any) []string {
-	files, _ := spec["files"].(map[string]any)
-	var found []string
-	for _, f := range files {
-		file, _ := f.(map[string]any)
-		if digest, ok := file["payload"].(string); ok && strings.HasPrefix(digest, digestPrefix) {
-			found = append(found, digest)
-		}
-	}
-	slices.Sort(found)
-	return slices.Compact(found)
+	return slices.DeleteFunc(schema.PayloadNames(spec), func(name string) bool { return !strings.HasPrefix(name, digestPrefix) })
 }
 
 // short abbreviates a hash for people.

@@ -1,0 +1,100 @@
+package schema
+
+import (
+	"slices"
+	"strings"
+)
+
+// each stands in [contentPlaces] for every key of a mapping.
+const each = "*"
+
+// contentPlaces are where in a spec something has content as a file has:
+// content, contentBase64 or source, rendered where it is a template, and a
+// payload in an assignment.
+var contentPlaces = [][]string{
+	{"files", each},
+}
+
+// eachContent visits all that has content in a spec, in the order of their
+// places and names. The tree is read as it is, and may be of any shape.
+func eachContent(spec map[string]any, visit func(keys []string, entry map[string]any)) {
+	for _, place := range contentPlaces {
+		walkContent(spec, place, nil, visit)
+	}
+}
+
+func walkContent(tree map[string]any, place, at []string, visit func([]string, map[string]any)) {
+	names := []string{place[0]}
+	if place[0] == each {
+		names = sortedKeys(tree)
+	}
+	for _, name := range names {
+		child, ok := tree[name].(map[string]any)
+		switch here := append(slices.Clone(at), name); {
+		case !ok:
+		case len(place) == 1:
+			visit(here, child)
+		default:
+			walkContent(child, place[1:], here, visit)
+		}
+	}
+}
+
+// withContents gives a spec in which change has had its way with all that has
+// content; what it gives back unchanged is shared. It stops at an error.
+func withContents(spec map[string]any, change func(keys []string, entry map[string]any) (map[string]any, error)) (map[string]any, error) {
+	out := spec
+	copied := map[string]bool{} // by the keys, joined
+	var failed error
+	eachContent(spec, func(keys []string, entry map[string]any) {
+		if failed != nil {
+			return
+		}
+		changed, err := change(keys, entry)
+		if failed = err; err != nil || identity(changed) == identity(entry) {
+			return
+		}
+		if !copied[""] {
+			copied[""], out = true, cloneMap(out)
+		}
+		tree := out
+		for i, key := range keys[:len(keys)-1] {
+			child, _ := tree[key].(map[string]any)
+			if above := strings.Join(keys[:i+1], "\x00"); !copied[above] {
+				copied[above], child = true, cloneMap(child)
+				tree[key] = child
+			}
+			tree = child
+		}
+		tree[keys[len(keys)-1]] = changed
+	})
+	return out, failed
+}
+
+// contentAt gives the keys of what has content where keys lead to one of its
+// fields, and that field.
+func contentAt(keys []string) (entry []string, field string, ok bool) {
+	if len(keys) == 0 {
+		return nil, "", false
+	}
+	entry, field = keys[:len(keys)-1], keys[len(keys)-1]
+	for _, place := range contentPlaces {
+		if slices.EqualFunc(place, entry, func(want, key string) bool { return want == each || want == key }) {
+			return entry, field, true
+		}
+	}
+	return nil, "", false
+}
+
+// PayloadNames lists the payloads that a spec as assigned names, each once,
+// sorted. The spec may be one that this program does not understand.
+func PayloadNames(spec map[string]any) []string {
+	var names []string
+	eachContent(spec, func(_ []string, entry map[string]any) {
+		if name, ok := entry["payload"].(string); ok {
+			names = append(names, name)
+		}
+	})
+	slices.Sort(names)
+	return slices.Compact(names)
+}
