@@ -54,19 +54,3 @@ func hung(req *http.Request, ctx context.Context, err error) error {
 	}
 	return err
 }
-
-// maxRedirects bounds how often a repository may have been renamed.
-const maxRedirects = 3
-
-// sameHost follows an answer that names another place only where the token may
-// go: a renamed repository is on the same server.
-func sameHost(req *http.Request, via []*http.Request) error {
-	first := via[0].URL
-	switch {
-	case req.URL.Host != first.Host || req.URL.Scheme != first.Scheme:
-		return errors.New("the API sends to another host")
-	case len(via) > maxRedirects:
-		return errors.New("the API sends around in a circle")
-	}
-	return nil
-}

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -37,6 +38,11 @@ func TestB16_TokensOfAnAppAreRenewed(t *testing.T) {
 		for _, r := range w.server.Requests() {
 			if r.Status == http.StatusUnauthorized {
 				t.Errorf("a token was used for too long: %s", r)
+			}
+		}
+		for _, r := range w.server.Requests() {
+			if strings.HasSuffix(r.Path, "/access_tokens") && !strings.Contains(r.Body, `"repositories":["fleet"]`) {
+				t.Errorf("a token for more than the repository was asked for: %s", r.Body)
 			}
 		}
 		if n := w.server.Issued(); n < 10 || n > 13 {
@@ -145,7 +151,7 @@ func TestB115_ReadOnlyComments(t *testing.T) {
 				w := newWorld(t)
 				w.server.SetPull(pull)
 				w.start()
-				time.Sleep(time.Hour)
+				time.Sleep(10 * time.Minute)
 				w.wantStatus(commit(2), contextValidate, "success: valid")
 				if n := strings.Count(w.logs.String(), "WARN"); n != 1 || len(w.server.Comments(1)) != 0 {
 					t.Errorf("%d warnings:\n%s", n, w.logs.String())
@@ -253,23 +259,24 @@ func TestB124_RepeatedSecrets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.open(1, commit(2))
-		status := 400
+		var status atomic.Int64
 		app := w.asApp(nil)
 		s := w.start(app, func(c *Config) {
 			next := c.Transport
 			c.Transport = roundTrip(func(r *http.Request) (*http.Response, error) {
 				w.server.Fault(func(githubtest.Request) *githubtest.Answer {
-					if strings.HasSuffix(r.URL.Path, "/access_tokens") && status != 401 {
+					if strings.HasSuffix(r.URL.Path, "/access_tokens") && status.Load() != 401 {
 						return nil
 					}
 					token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
-					return &githubtest.Answer{Status: status, Header: map[string]string{"X-Accepted-GitHub-Permissions": "none"},
+					return &githubtest.Answer{Status: int(status.Load()), Header: map[string]string{"X-Accepted-GitHub-Permissions": "none"},
 						Body: fmt.Sprintf(`{"message": "you sent %s", "errors": [{"field": %q}]}`, token, token)}
 				})
 				return next.RoundTrip(r)
 			})
 		})
-		for _, status = range []int{400, 401, 403, 404, 409, 422, 429, 500} {
+		for _, n := range []int64{400, 401, 403, 404, 409, 422, 429, 500} {
+			status.Store(n)
 			w.event(s, 1, commit(2))
 			time.Sleep(2 * time.Hour)
 		}
@@ -323,6 +330,9 @@ func TestCheck(t *testing.T) {
 			begin + "ok Pull requests: read and write\nok Commit statuses: read and write\nok Checks: read and write\n"},
 		{"app without checks", func(w *world, c *Config) { w.asApp(without("checks", "statuses"))(c) },
 			begin + "ok Pull requests: read and write\nWRONG Commit statuses: read and write\nWRONG Checks: read and write\n"},
+		{"app that only reads", func(w *world, c *Config) {
+			w.asApp(map[string]string{"metadata": "read", "pull_requests": "read", "statuses": "read", "checks": "read"})(c)
+		}, begin + "WRONG Pull requests: read and write\nWRONG Commit statuses: read and write\nWRONG Checks: read and write\n"},
 		{"app that is not installed", func(w *world, c *Config) {
 			w.asApp(nil)(c)
 			w.server.AddApp(w.t, 12, 0, "fleet-app", nil, 0)

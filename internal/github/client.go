@@ -129,7 +129,7 @@ func newClient(cfg Config) (*client, error) {
 	paced := newPacer(whole{base}, cfg.Logger)
 	make := func(from source) *gh.Client {
 		chain := newCache(&authorized{next: paced, api: api, from: from, secrets: c.secrets})
-		made := gh.NewClient(&http.Client{Transport: chain, CheckRedirect: sameHost})
+		made := gh.NewClient(&http.Client{Transport: chain})
 		made.BaseURL, made.UserAgent = api, "gitopsd"
 		return made
 	}

@@ -52,6 +52,8 @@ func TestB121_LimitsAreObeyed(t *testing.T) {
 		"reset by a clock that is wrong": {githubtest.Answer{Status: 403, Header: map[string]string{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1700001200",
 			"Date": time.Unix(1700000000, 0).UTC().Format(http.TimeFormat)}, Body: message("API rate limit exceeded")},
 			20 * time.Minute, 23 * time.Minute},
+		"reset in a year": {githubtest.Answer{Status: 403, Header: map[string]string{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "978307200"}, Body: message("API rate limit exceeded")},
+			time.Hour, 67 * time.Minute},
 		"429 alone": {githubtest.Answer{Status: 429, Body: "<html>slow down</html>"}, time.Minute, 70 * time.Second},
 	}
 	for name, c := range cases {
@@ -76,6 +78,8 @@ func TestB121_LimitsAreObeyed(t *testing.T) {
 					most := c.most
 					if method == "GET" { // it was the look at all pull requests, which has its own time
 						most = max(most, DefaultInterval+time.Second)
+					} else if wait := next.Sub(refused); wait == c.least {
+						t.Errorf("it waited just %v, as everybody would who was refused", wait)
 					}
 					if wait := next.Sub(refused); wait < c.least || wait > most {
 						t.Errorf("it waited %v, want %v to %v", wait, c.least, most)
@@ -98,8 +102,12 @@ func TestB121_PlainRefusalIsNotRetried(t *testing.T) {
 			}
 			return nil
 		})
-		w.start()
-		time.Sleep(50 * time.Minute)
+		s := w.start()
+		for n := 2; n < 7; n++ {
+			w.open(1, commit(n))
+			w.event(s, 1, commit(n))
+			time.Sleep(10 * time.Minute)
+		}
 		w.wantWrites("POST /repos/acme/fleet/statuses/"+commit(2)+" 403", "POST /repos/acme/fleet/issues/1/comments 403")
 	})
 }

@@ -476,6 +476,39 @@ func TestFleetStatusOnlyWhenItChanges(t *testing.T) {
 	})
 }
 
+func TestB117_WordsFit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		long := strings.Repeat("日本語 ", 500) + "\x1b[2J\n\u202e"
+		w.look = func(_ context.Context, p Pull) (Review, error) {
+			r := w.review(p)
+			r.Validate.Words, r.Plan.Words = strings.Repeat("x ", 500), long
+			r.Problems = []schema.Problem{{File: "x", Message: strings.Repeat(long, 50), Rule: long}}
+			return r, nil
+		}
+		w.open(1, commit(2))
+		s := w.start(w.asApp(nil))
+		s.Swept(FleetState{Commit: commit(1), State: Failure, Words: long})
+		time.Sleep(time.Minute)
+		for commit, context := range map[string]string{commit(2): contextPlan, commit(1): contextFleet} {
+			if got := w.server.Status(commit, context); !strings.Contains(got, ": 日本語 ") || !strings.HasSuffix(got, "…") {
+				t.Errorf("%s: %q", context, got)
+			}
+		}
+		if got := w.server.Status(commit(2), contextValidate); !strings.HasPrefix(got, "success: x x") {
+			t.Errorf("%s: %q", contextValidate, got)
+		}
+		if n := len(w.server.Checks(commit(2))); n != 1 {
+			t.Errorf("%d check runs", n)
+		}
+		w.server.Forget()
+		s.Swept(FleetState{Commit: commit(1), State: Failure, Words: long})
+		w.event(s, 1, commit(2))
+		time.Sleep(time.Hour)
+		w.wantWrites()
+	})
+}
+
 func TestOtherPullRequestsAreLeftAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -545,6 +578,16 @@ func TestB18_OwnWritesCauseNothing(t *testing.T) {
 			time.Sleep(time.Minute)
 		}
 		w.wantWrites()
+		looks := len(w.looked())
+		for _, action := range []string{"labeled", "assigned", "locked", "auto_merge_enabled"} {
+			if err := s.PullRequest(t.Context(), Event{Number: 1, Action: action}); err != nil {
+				t.Error(err)
+			}
+			time.Sleep(time.Minute)
+		}
+		if n := len(w.looked()) - looks; n != 0 {
+			t.Errorf("%d looks at what has not changed", n)
+		}
 	})
 }
 
@@ -552,7 +595,7 @@ func TestB24_AnnouncedBeforeItIsServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.open(1, commit(2))
-		s := w.start()
+		s := w.start(func(c *Config) { c.Interval = 10 * time.Minute })
 		time.Sleep(time.Minute)
 
 		// The API lags behind the event.
@@ -561,6 +604,11 @@ func TestB24_AnnouncedBeforeItIsServed(t *testing.T) {
 		w.open(1, commit(3))
 		time.Sleep(time.Minute)
 		w.wantComment(1, "plan of "+commit(3))
+		// An event that comes late says nothing new.
+		w.server.Forget()
+		w.event(s, 1, commit(2))
+		time.Sleep(2 * time.Minute)
+		w.wantWrites()
 
 		// Git lags behind the API.
 		late := time.Now().Add(20 * time.Second)
