@@ -11,6 +11,7 @@ import (
 	"os"
 	"path"
 	"sort"
+	"sync"
 )
 
 // ErrTooLarge is the error of [Source.Read] for a blob over the limit.
@@ -94,6 +95,58 @@ type dirSource struct {
 	namesOnly bool
 	kept      map[string][]byte
 	total     int64
+
+	mu   sync.Mutex
+	last *openFolder // that was read from
+}
+
+// openFolder is a folder that several goroutines read files of. Finding one
+// file by its whole path opens each folder above it; files are read in the
+// order of their paths, so that the next one mostly lies beside the last.
+type openFolder struct {
+	path string
+	root *os.Root
+	uses int
+}
+
+// folder opens a folder, or gives the one that is open. It is to be left.
+func (s *dirSource) folder(dir string) (*openFolder, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.last == nil || s.last.path != dir {
+		root, err := s.root.OpenRoot(dir)
+		if err != nil {
+			return nil, err
+		}
+		if s.last != nil {
+			s.last.close()
+		}
+		s.last = &openFolder{path: dir, root: root, uses: 1} // the use is to be the last one
+	}
+	s.last.uses++
+	return s.last, nil
+}
+
+func (s *dirSource) leave(f *openFolder) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f.close()
+}
+
+func (f *openFolder) close() {
+	if f.uses--; f.uses == 0 {
+		_ = f.root.Close() // nothing was written
+	}
+}
+
+// open opens a file.
+func (s *dirSource) open(p string) (*os.File, error) {
+	f, err := s.folder(path.Dir(p))
+	if err != nil {
+		return nil, err
+	}
+	defer s.leave(f)
+	return f.root.Open(path.Base(p))
 }
 
 func (s *dirSource) Entries() ([]Entry, error) {
@@ -190,7 +243,7 @@ func (s *dirSource) Read(e Entry, limit int64) ([]byte, error) {
 	if data, ok := s.kept[e.Path]; ok {
 		return data, nil
 	}
-	f, err := s.root.Open(e.Path)
+	f, err := s.open(e.Path)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", e.Path, err)
 	}

@@ -14,7 +14,6 @@ import (
 
 // validation checks the fleet in a folder; since narrows what is shown.
 func (a *app) validation(ctx context.Context, dir, since string) (*listing.Result, error) {
-	defer a.frugal()()
 	loader, tree, err := a.problemsOf(dir, since != "")
 	if err != nil {
 		return nil, err
