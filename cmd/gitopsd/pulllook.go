@@ -96,8 +96,14 @@ func (e *gone) Error() string { return e.what }
 // Kind is that of package repo's errors.
 func (*gone) Kind() string { return "not-found" }
 
+// lookLimit bounds one look, so that no pull request keeps the others waiting
+// for ever; the first one fetches the whole history of the branch.
+const lookLimit = 10 * time.Minute
+
 // look validates a pull request, and says what it would do.
 func (l *pullLook) look(ctx context.Context, p github.Pull) (github.Review, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookLimit)
+	defer cancel()
 	if err := l.open(); err != nil {
 		return github.Review{}, err
 	}

@@ -1,11 +1,13 @@
 package github
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	gh "github.com/google/go-github/v60/github"
 
@@ -35,7 +37,8 @@ func (s *Service) showCheck(ctx context.Context, r *Review) error {
 		w.conclusion = "failure"
 	}
 	w.summary = fmt.Sprintf("%d problems were found.", len(r.Problems))
-	shown := r.Problems
+	shown := slices.Clone(r.Problems)
+	slices.SortStableFunc(shown, func(a, b schema.Problem) int { return cmp.Compare(rank(a), rank(b)) })
 	if len(shown) > maxAnnotations {
 		shown = shown[:maxAnnotations]
 		w.summary = fmt.Sprintf("%d problems were found; the first %d are shown. `gitopsd validate` lists all of them.", len(r.Problems), maxAnnotations)
@@ -65,6 +68,14 @@ func (s *Service) showCheck(ctx context.Context, r *Review) error {
 		}
 	}
 	return nil
+}
+
+// rank puts errors before warnings, which may be left out sooner.
+func rank(p schema.Problem) int {
+	if p.Severity == schema.SeverityError {
+		return 0
+	}
+	return 1
 }
 
 // digest tells whether two runs show the same.

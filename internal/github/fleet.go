@@ -24,7 +24,6 @@ type fleetShown struct {
 	tries   int
 	newest  string // the newest commit of the branch, as far as it was told
 	shown   FleetState
-	asked   bool // what stands at the commit of shown was read
 	at      time.Time
 	written int
 	marked  string // the commit for which older comments were marked
@@ -103,25 +102,21 @@ func (s *Service) showFleet(ctx context.Context) bool {
 		f.mu.Unlock()
 		return false
 	}
-	want, shown, written, asked := *f.latest, f.shown, f.written, f.asked
-	f.mu.Unlock()
-	if want.Commit != shown.Commit {
-		written, asked = 0, false
+	want, written := *f.latest, f.written
+	if want.Commit != f.shown.Commit {
+		written = 0
 	}
+	f.mu.Unlock()
 
 	err := s.try(ctx, featureStatus, "the fleet", func() error {
 		if written >= maxFleet {
 			return nil
 		}
 		status := Status{Context: contextFleet, State: want.State, Description: want.Words, URL: s.cfg.StatusURL}
-		if !asked {
-			there, err := s.forge.statuses(ctx, want.Commit)
-			if err != nil {
-				return err
-			}
-			if there[contextFleet] == status {
-				return nil
-			}
+		// Another daemon may have written it.
+		there, err := s.forge.statuses(ctx, want.Commit)
+		if err != nil || there[contextFleet] == status {
+			return err
 		}
 		written++
 		return s.forge.setStatus(ctx, want.Commit, status)
@@ -137,7 +132,7 @@ func (s *Service) showFleet(ctx context.Context) bool {
 		return true
 	}
 	s.well("fleet")
-	f.shown, f.asked, f.written, f.at, f.ready, f.tries = want, true, written, time.Now(), time.Time{}, 0
+	f.shown, f.written, f.at, f.ready, f.tries = want, written, time.Now(), time.Time{}, 0
 	if f.latest != nil && *f.latest == want {
 		f.latest = nil
 	}

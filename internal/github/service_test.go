@@ -459,9 +459,15 @@ func TestFleetStatusOnlyWhenItChanges(t *testing.T) {
 
 		// A restart reads what stands there.
 		seldom := func(c *Config) { c.Interval = 24 * time.Hour }
-		w.start(seldom, w.second).Swept(FleetState{Commit: commit(1), State: Failure, Words: "halted"})
+		other := w.start(seldom, w.second)
+		other.Swept(FleetState{Commit: commit(1), State: Failure, Words: "halted"})
 		time.Sleep(time.Hour)
 		w.wantWrites()
+		for _, one := range []*Service{s, other} {
+			one.Swept(FleetState{Commit: commit(1), State: Success, Words: "9 of 9"})
+			time.Sleep(5 * time.Second)
+		}
+		w.wantWrites("POST /repos/acme/fleet/statuses/" + commit(1) + " 201")
 
 		// However long a rollout goes on, GitHub's thousand are not used up.
 		for i := range 1500 {
@@ -540,7 +546,10 @@ func TestProblemsBecomeAnnotations(t *testing.T) {
 		w.look = func(_ context.Context, p Pull) (Review, error) {
 			r := w.review(p)
 			r.Validate, r.Plan = Verdict{Failure, "10000 errors"}, Verdict{Failure, "not planned"}
-			for i := range 10_000 {
+			for i := range 600 {
+				r.Problems = append(r.Problems, schema.Problem{File: "a.yaml", Line: 1, Message: fmt.Sprint("warning ", i), Severity: schema.SeverityWarning})
+			}
+			for i := range 9_400 {
 				r.Problems = append(r.Problems, schema.Problem{
 					File: fmt.Sprintf("devices/%d.yaml", i), Line: i % 3, Column: i % 2, Rule: "unknown-field", Severity: schema.SeverityError,
 					Message: strings.Repeat("@everyone <script>\x00", i%400), Hint: "a hint",
@@ -552,7 +561,7 @@ func TestProblemsBecomeAnnotations(t *testing.T) {
 		s := w.start(func(c *Config) { c.TokenFile, c.AppID, c.PrivateKeyFile = "", 12, key })
 		time.Sleep(time.Minute)
 		checks := w.server.Checks(commit(2))
-		if len(checks) != 1 || checks[0].Conclusion != "failure" || len(checks[0].Annotations) != maxAnnotations || !strings.Contains(checks[0].Summary, "10000 problems") {
+		if len(checks) != 1 || checks[0].Conclusion != "failure" || len(checks[0].Annotations) != maxAnnotations || checks[0].Annotations[0].Level != "failure" || !strings.Contains(checks[0].Summary, "10000 problems") {
 			t.Fatalf("%d check runs: %.300v", len(checks), checks)
 		}
 		w.wantStatus(commit(2), contextValidate, "failure: 10000 errors")
