@@ -24,7 +24,7 @@ type Loader struct {
 	ProblemsOnly bool
 	// Readers is how many goroutines may call Read of a source at once, beside
 	// the one that calls Load; with 0, only that one does. It is for
-	// ProblemsOnly.
+	// ProblemsOnly, and more than a few are not made use of.
 	Readers int
 
 	contents  map[contentKey]*content

@@ -6,13 +6,16 @@ import (
 	"sync"
 )
 
-// readAhead is how many documents a reader takes at a time, and batchesAhead
-// how many such batches of each reader may wait to be looked at: enough that
-// nobody waits for long, and with documents of maxPlainDocument bytes at most
-// a few megabytes.
+// What is read ahead: how many documents a reader takes at a time, how many
+// such batches of each reader may wait to be looked at, and how long one of
+// them may be. That is enough for nobody to wait; and if all are hostile, and
+// take twenty times their length, it is some forty megabytes.
 const (
 	readAhead    = 16
 	batchesAhead = 2
+	maxReadAhead = 8 << 10 // bytes
+	// mostReaders is how many goroutines one that looks at devices can keep busy.
+	mostReaders = 4
 )
 
 // deviceBatch are some devices, read by one goroutine.
@@ -30,11 +33,12 @@ func (p *pass) stream() error {
 		entries := p.later[at:min(at+readAhead, len(p.later))]
 		batches = append(batches, &deviceBatch{entries: entries, read: make(chan struct{})})
 	}
-	work := make(chan *deviceBatch, max(1, p.loader.Readers*batchesAhead))
+	n := min(p.loader.Readers, mostReaders)
+	work := make(chan *deviceBatch, max(1, n*batchesAhead))
 	var readers sync.WaitGroup
 	defer readers.Wait()
 	defer close(work)
-	for range p.loader.Readers {
+	for range n {
 		readers.Go(func() {
 			for b := range work {
 				b.files = readBatch(p.src, p.entries, b.entries)
@@ -45,10 +49,10 @@ func (p *pass) stream() error {
 	shared := newSharedDevices()
 	given := 0
 	for i, b := range batches {
-		for ; p.loader.Readers > 0 && given < len(batches) && given <= i+cap(work); given++ {
+		for ; n > 0 && given < len(batches) && given <= i+cap(work); given++ {
 			work <- batches[given]
 		}
-		if p.loader.Readers > 0 {
+		if n > 0 {
 			<-b.read
 		}
 		for j, entry := range b.entries {
@@ -72,7 +76,7 @@ func readBatch(src Source, all []Entry, batch []int) []*file {
 	files := make([]*file, len(batch))
 	for i, at := range batch {
 		e := &all[at]
-		data, err := src.Read(*e, maxPlainDocument)
+		data, err := src.Read(*e, maxReadAhead)
 		if err != nil {
 			continue // read again, and told of, by the one who looks at it
 		}
