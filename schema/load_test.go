@@ -455,7 +455,7 @@ func TestTemplateProblemsAreGrouped(t *testing.T) {
 	}
 	p := f.Problems[0]
 	want := Problem{File: "files/edge.conf", Line: 2, Rule: ruleTemplateRender, Severity: SeverityError,
-		Message: "template: .vars.nothing has no value (gw-00000, gw-00100, gw-00200 and 297 more)", Hint: "set nothing, or guard it with {{ if has … }}"}
+		Message: "template: .vars.nothing has no value (gw-00000, gw-00100, gw-00200 and 297 more)", Hint: `set nothing, or guard it with {{ if has .vars "nothing" }}`}
 	if d := cmp.Diff(want, p); d != "" {
 		t.Error(d)
 	}

@@ -135,7 +135,11 @@ func compileTemplate(text string) (*compiledTemplate, *templateError) {
 	}
 	trees, err := parse.Parse(templateName, text, "", "", funcs)
 	if err != nil {
-		return nil, parseFailure(err)
+		failure := parseFailure(err)
+		if slip := templateSlip(text, failure.msg == endOfText); slip != nil && slip.line <= failure.line {
+			return nil, slip
+		}
+		return nil, failure
 	}
 	w := walker{text: text}
 	for name := range trees {
@@ -356,7 +360,11 @@ func renderFailure(err error) *templateError {
 	}
 	if m := missingKeyForm.FindStringSubmatch(e.msg); m != nil {
 		e.msg = fmt.Sprintf("%s has no value", clip(at))
-		e.hint = fmt.Sprintf("set %s, or guard it with {{ if has … }}", clip(m[1]))
+		holder := strings.TrimSuffix(strings.TrimSuffix(at, m[1]), ".")
+		if holder == "" {
+			holder = "." // what a with made it
+		}
+		e.hint = fmt.Sprintf("set %s, or guard it with {{ if has %s %s }}", clip(m[1]), clip(holder), quote(m[1]))
 		return e
 	}
 	if at != "" {
