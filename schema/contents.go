@@ -13,6 +13,8 @@ const each = "*"
 // payload in an assignment.
 var contentPlaces = [][]string{
 	{"files", each},
+	{"units", each},
+	{"units", each, "dropIns", each},
 }
 
 // eachContent visits all that has content in a spec, in the order of their

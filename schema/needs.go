@@ -1,12 +1,16 @@
 package schema
 
-import "sort"
+import (
+	"slices"
+	"sort"
+)
 
 // Needs lists the capabilities that a spec asks of an agent: "files",
-// "directories", "hooks", "requires", "resources.disk", "confirm", "onDevice",
-// "os", "os.<driver>" where the spec names one. Sorted. A capability is named
-// after its field, so a field that this program does not know yet is one too,
-// and no agent is given a spec that it would have to refuse.
+// "directories", "units" (also of a file that restarts one), "hooks",
+// "requires", "resources.disk", "confirm", "onDevice", "os", "os.<driver>"
+// where the spec names one. Sorted. A capability is named after its field, so
+// a field that this program does not know yet is one too, and no agent is
+// given a spec that it would have to refuse.
 func Needs(spec map[string]any) []string {
 	needs := []string{}
 	for field, value := range spec {
@@ -28,6 +32,22 @@ func Needs(spec map[string]any) []string {
 		}
 		needs = append(needs, field)
 	}
+	if files, _ := spec["files"].(map[string]any); changesUnits(files) {
+		needs = append(needs, "units")
+	}
 	sort.Strings(needs)
-	return needs
+	return slices.Compact(needs)
+}
+
+// changesUnits says whether a file restarts or reloads a unit when it changed.
+func changesUnits(files map[string]any) bool {
+	for _, v := range files {
+		file, _ := v.(map[string]any)
+		for _, field := range []string{"restart", "reload"} {
+			if names, _ := file[field].([]any); len(names) > 0 {
+				return true
+			}
+		}
+	}
+	return false
 }

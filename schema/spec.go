@@ -8,6 +8,7 @@ type Spec struct {
 	OS          *OS                   `json:"os,omitempty"`
 	Files       map[string]*File      `json:"files,omitempty"`
 	Directories map[string]*Directory `json:"directories,omitempty"`
+	Units       map[string]*Unit      `json:"units,omitempty"`
 	Resources   *Resources            `json:"resources,omitempty"`
 	Hooks       *Hooks                `json:"hooks,omitempty"`
 	Confirm     *Confirm              `json:"confirm,omitempty"`
@@ -40,6 +41,11 @@ type File struct {
 	Mode          string  `json:"mode,omitempty"` // quoted octal; "" = 0644
 	Owner         string  `json:"owner,omitempty"`
 	Group         string  `json:"group,omitempty"`
+
+	// Units that restart, or read their configuration anew, when the file
+	// changed, where they run.
+	Restart []string `json:"restart,omitempty"`
+	Reload  []string `json:"reload,omitempty"`
 }
 
 // Directory is one managed directory; mode "" = 0755.
@@ -47,6 +53,36 @@ type Directory struct {
 	Mode  string `json:"mode,omitempty"`
 	Owner string `json:"owner,omitempty"`
 	Group string `json:"group,omitempty"`
+}
+
+// Values of [Unit.State].
+const (
+	UnitStarted = "started"
+	UnitStopped = "stopped"
+	UnitMasked  = "masked"
+)
+
+// Unit is one unit of systemd. What is not set is left as it was before the
+// spec; without content, the device has the unit's file from elsewhere.
+type Unit struct {
+	Body
+	Enabled *bool            `json:"enabled,omitempty"`
+	State   string           `json:"state,omitempty"`
+	DropIns map[string]*Body `json:"dropIns,omitempty"` // by the name of their file without .conf
+}
+
+// Body is what a unit's file or a drop-in holds, with the fields of [File].
+type Body struct {
+	Content       *string `json:"content,omitempty"`
+	ContentBase64 *string `json:"contentBase64,omitempty"`
+	Source        string  `json:"source,omitempty"`
+	Payload       string  `json:"payload,omitempty"`
+	Template      bool    `json:"template,omitempty"`
+}
+
+// IsSet says whether there is any content.
+func (b *Body) IsSet() bool {
+	return b.Content != nil || b.ContentBase64 != nil || b.Payload != "" || b.Source != ""
 }
 
 // Resources are checked before an update starts.

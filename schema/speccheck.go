@@ -26,11 +26,11 @@ func valueFindings(spec map[string]any, at string) []finding {
 			if rule, msg, hint := devicePath(p, group == "files"); msg != "" && entries[p] != nil {
 				found = append(found, finding{pointer: here, rule: rule, msg: msg, hint: hint, atKey: true})
 			}
-			if file, _ := entries[p].(map[string]any); group == "files" && file != nil {
-				found = append(found, fileFindings(file, here)...)
-			}
 		}
 	}
+	eachContent(spec, func(keys []string, entry map[string]any) {
+		found = append(found, contentFindings(entry, at+joinPointer(keys...))...)
+	})
 	if os, _ := spec["os"].(map[string]any); os != nil {
 		image, _ := os["image"].(string)
 		if odd := oddRune(image); odd != "" {
@@ -38,6 +38,7 @@ func valueFindings(spec map[string]any, at string) []finding {
 		}
 	}
 	found = append(found, typedFindings(spec, at)...)
+	found = append(found, unitFindings(spec, at)...)
 	found = append(found, hookFindings(spec, at)...)
 	found = append(found, splitFindings(spec, at)...)
 	if requires, _ := spec["requires"].(map[string]any); requires != nil {
@@ -162,7 +163,8 @@ func oddRune(s string) string {
 // maxName is the longest part of a path in bytes; NAME_MAX of Linux.
 const maxName = 255
 
-func fileFindings(file map[string]any, at string) []finding {
+// contentFindings are those of what has content, wherever it stands.
+func contentFindings(file map[string]any, at string) []finding {
 	var found []finding
 	var set []string
 	for _, field := range append(slices.Clone(contentFields), "payload") {
@@ -172,7 +174,7 @@ func fileFindings(file map[string]any, at string) []finding {
 	}
 	if len(set) > 1 {
 		found = append(found, finding{pointer: at + "/" + set[1], rule: ruleContent, atKey: true,
-			msg: fmt.Sprintf("a file has one content, not %s", strings.Join(set, " and ")), hint: "keep one of them"})
+			msg: fmt.Sprintf("it can have one content, not %s", strings.Join(set, " and ")), hint: "keep one of them"})
 	}
 	isTemplate := file["template"] == true
 	if text, ok := file["content"].(string); ok && isTemplate {
@@ -229,6 +231,7 @@ func completeFindings(spec map[string]any, at string) []finding {
 			}
 		}
 	}
+	found = append(found, completeUnitFindings(spec, at)...)
 	if os, ok := spec["os"].(map[string]any); ok && os["image"] == nil {
 		found = append(found, finding{pointer: at + "/os", rule: ruleIncomplete, msg: "os has no image", hint: "set image"})
 	}

@@ -1,0 +1,87 @@
+package schema
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// maxUnitName is the longest name of a unit, in bytes; UNIT_NAME_MAX of
+// systemd with its final NUL.
+const maxUnitName = 255
+
+var (
+	// unitTypes are those that have files. Devices and scopes have none.
+	unitTypes = []string{".service", ".socket", ".timer", ".path", ".target", ".mount", ".automount", ".swap", ".slice"}
+	// unitForm is what systemd takes as a name, before its type; what follows
+	// the first @ is the instance.
+	unitForm   = regexp.MustCompile(`^[A-Za-z0-9:_.\\-]+(@[A-Za-z0-9:_.\\@-]*)?$`)
+	dropInForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}$`)
+)
+
+// unitNameProblem says what is wrong with the name of a unit.
+func unitNameProblem(name string) (msg, hint string) {
+	kind := path.Ext(name)
+	switch {
+	case len(name) > maxUnitName:
+		return fmt.Sprintf("the unit name has more than %d bytes", maxUnitName), ""
+	case strings.Contains(name, "/"):
+		return fmt.Sprintf("%s is a path, no unit name", quote(name)), "name the unit alone, such as edge.service"
+	case kind == "":
+		return fmt.Sprintf("%s is no unit name: it has no type", quote(name)), "add it, such as in " + clip(name) + ".service"
+	case !slices.Contains(unitTypes, kind):
+		return fmt.Sprintf("%s is no unit name: %s is no type of unit that has a file", quote(name), quote(kind[1:])), "the types are " + unitTypeWords()
+	case !unitForm.MatchString(strings.TrimSuffix(name, kind)):
+		return fmt.Sprintf("%s is no unit name", quote(name)), `letters, digits and :_.\- are allowed, and one @ before the instance`
+	}
+	return "", ""
+}
+
+func unitTypeWords() string {
+	return strings.ReplaceAll(strings.Join(unitTypes, ", "), ".", "")
+}
+
+// isUnitTemplate says whether a unit is only the pattern of its instances.
+func isUnitTemplate(name string) bool {
+	return strings.HasSuffix(strings.TrimSuffix(name, path.Ext(name)), "@")
+}
+
+// essentialUnits are those that the device or the agent stands on: without
+// them nobody could put anything right any more. Of these a spec may set
+// drop-ins, and those marked true may restart: systemd hands on what they hold.
+var essentialUnits = map[string]bool{
+	"-.mount": false, "-.slice": false, "system.slice": false, "init.scope": false,
+	"dbus.service": false, "dbus.socket": false, "dbus-broker.service": false,
+	"systemd-journald.service": true, "systemd-journald.socket": true, "systemd-journald-dev-log.socket": true,
+	"systemd-udevd.service": true, "systemd-udevd-control.socket": true, "systemd-udevd-kernel.socket": true,
+	"sysinit.target": false, "basic.target": false, "local-fs.target": false, "local-fs-pre.target": false,
+	"default.target": false, "rescue.target": false, "emergency.target": false, "rescue.service": false, "emergency.service": false,
+	"shutdown.target": false, "umount.target": false, "final.target": false, "exit.target": false, "initrd.target": false,
+	"reboot.target": false, "poweroff.target": false, "halt.target": false, "kexec.target": false,
+	"soft-reboot.target": false, "suspend.target": false, "hibernate.target": false, "sleep.target": false,
+	"systemd-reboot.service": false, "systemd-poweroff.service": false, "systemd-halt.service": false,
+	"systemd-kexec.service": false, "systemd-soft-reboot.service": false, "systemd-exit.service": false,
+}
+
+// ownUnit says whether a unit is gitopsd's own: what keeps the device can
+// neither stop nor restart itself in the middle of that.
+func ownUnit(name string) bool {
+	return strings.HasPrefix(name, "gitopsd.") || strings.HasPrefix(name, "gitopsd-") || strings.HasPrefix(name, "gitopsd@")
+}
+
+// unitProtected says why a spec cannot have a unit as it is written, or "".
+func unitProtected(name string, unit map[string]any) string {
+	if ownUnit(name) {
+		return "it is gitopsd's own"
+	}
+	if _, essential := essentialUnits[name]; essential {
+		for field, v := range unit {
+			if v != nil && field != "dropIns" {
+				return "the device cannot do without it, so that only drop-ins can be added"
+			}
+		}
+	}
+	return ""
+}
