@@ -132,7 +132,7 @@ func (g *atGitHub) run(ctx context.Context) error {
 
 // pullRequest hands on what a webhook told.
 func (g *atGitHub) pullRequest(p webhook.PullRequest) {
-	err := g.service.PullRequest(context.Background(), github.Event{Number: p.Number, Action: p.Action, HeadSHA: p.Head})
+	err := g.service.PullRequest(github.Event{Number: p.Number, Action: p.Action, Head: p.Head})
 	if err != nil {
 		g.log.Warn("a pull request is not looked at now", "pull", p.Number, "error", err.Error())
 	}

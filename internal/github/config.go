@@ -53,7 +53,8 @@ type Review struct {
 	Validate, Plan Verdict
 	Problems       []schema.Problem
 	// Comment is the text of the one comment, whose first line is a mark of
-	// package comment; "" = no comment is written.
+	// package comment; "" = none can be written now, and it is looked at again
+	// with the next look at all pull requests.
 	Comment string
 }
 
@@ -66,12 +67,9 @@ type Verdict struct {
 // Event is what a webhook tells of a pull request. Nothing in it is believed
 // but the number: what is there now is asked for.
 type Event struct {
-	Number  int
-	Action  string // opened, synchronize, reopened, edited, closed, …
-	BaseRef string
-	BaseSHA string
-	HeadRef string
-	HeadSHA string
+	Number int
+	Action string // opened, synchronize, reopened, edited, closed, …
+	Head   string // its commit; "" = it is not known
 }
 
 // FleetState is what a sweep came to, for the commit that it was of.

@@ -162,13 +162,26 @@ func (s *Service) write(ctx context.Context, number int, r *Review) error {
 		return errSuperseded
 	}
 	about := pullText(number)
-	err = errors.Join(
-		s.try(ctx, featureStatus, about, func() error { return s.showVerdicts(ctx, r) }),
-		s.try(ctx, featureCheck, about, func() error { return s.showCheck(ctx, r) }),
-		s.try(ctx, featureComment, about, func() error { return s.showComment(ctx, number, r.text()) }),
-	)
-	if err != nil {
-		return err
+	var all error
+	for _, step := range []struct {
+		of feature
+		do func() error
+	}{
+		{featureStatus, func() error { return s.showVerdicts(ctx, r) }},
+		{featureCheck, func() error { return s.showCheck(ctx, r) }},
+		{featureComment, func() error { return s.showComment(ctx, number, r.text()) }},
+	} {
+		err := s.try(ctx, step.of, about, step.do)
+		if k := kindOf(err); k == KindLimited || k == KindCredentials {
+			return err // the other steps would come to the same
+		}
+		all = errors.Join(all, err)
+	}
+	if all != nil {
+		return all
+	}
+	if r.Comment == "" {
+		return nil // the next look at all pull requests comes back to it
 	}
 	s.well("the head of " + about)
 	s.fleet.saw(r.Base)

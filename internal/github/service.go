@@ -21,7 +21,7 @@ const (
 
 // PullRequest queues what a webhook told. It never waits; of several events of
 // one pull request the newest counts. The error says that there is no place.
-func (s *Service) PullRequest(_ context.Context, e Event) error {
+func (s *Service) PullRequest(e Event) error {
 	switch {
 	case e.Number <= 0:
 		return fmt.Errorf("%d is no pull request", e.Number)
@@ -30,10 +30,8 @@ func (s *Service) PullRequest(_ context.Context, e Event) error {
 		return nil
 	case !slices.Contains(actions, e.Action):
 		return nil
-	case e.BaseRef != "" && e.BaseRef != s.cfg.Branch && e.Action != "edited":
-		return nil // edited may have moved it away from our branch
 	}
-	want := e.HeadSHA
+	want := e.Head
 	if !isHash(want) {
 		want = ""
 	}

@@ -35,6 +35,7 @@ type world struct {
 	t      *testing.T
 	server *githubtest.Server
 	dir    string
+	wrap   func(forge) forge // nil = the client alone
 
 	mu    sync.Mutex
 	base  string // the newest commit of the branch
@@ -121,6 +122,9 @@ func (w *world) start(edits ...func(*Config)) *Service {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	if w.wrap != nil {
+		s.forge = w.wrap(s.forge)
+	}
 	ctx, cancel := context.WithCancel(w.t.Context())
 	ended := make(chan error)
 	go func() { ended <- s.Run(ctx) }()
@@ -169,7 +173,7 @@ func (w *world) open(n int, head string) {
 
 func (w *world) event(s *Service, n int, head string) {
 	w.t.Helper()
-	if err := s.PullRequest(w.t.Context(), Event{Number: n, Action: "synchronize", BaseRef: "main", HeadSHA: head}); err != nil {
+	if err := s.PullRequest(Event{Number: n, Action: "synchronize", Head: head}); err != nil {
 		w.t.Error(err)
 	}
 }
@@ -515,6 +519,32 @@ func TestB117_WordsFit(t *testing.T) {
 	})
 }
 
+// What could not be planned for a reason outside of the pull request is planned
+// as soon as it can be.
+func TestNoPlanForNow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.look = func(_ context.Context, p Pull) (Review, error) {
+			r := w.review(p)
+			r.Plan, r.Comment = Verdict{Failure, "there is no plan: the status is in doubt"}, ""
+			return r, nil
+		}
+		w.open(1, commit(2))
+		w.start()
+		time.Sleep(time.Hour)
+		w.wantStatus(commit(2), contextPlan, "failure: there is no plan: the status is in doubt")
+		if n := len(w.server.Writes()); n != 2 || len(w.looked()) < 20 {
+			t.Errorf("%d writes, %d looks", n, len(w.looked()))
+		}
+		w.mu.Lock()
+		w.look = nil
+		w.mu.Unlock()
+		time.Sleep(3 * time.Minute)
+		w.wantStatus(commit(2), contextPlan, "success: 1 device changes")
+		w.wantComment(1, "plan of")
+	})
+}
+
 func TestOtherPullRequestsAreLeftAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -523,13 +553,13 @@ func TestOtherPullRequestsAreLeftAlone(t *testing.T) {
 		s := w.start()
 		for n := 1; n < 4; n++ { // 3 is not there at all
 			for _, action := range []string{"synchronize", "edited", "labeled", "closed"} {
-				if err := s.PullRequest(t.Context(), Event{Number: n, Action: action}); err != nil {
+				if err := s.PullRequest(Event{Number: n, Action: action}); err != nil {
 					t.Error(err)
 				}
 				time.Sleep(time.Minute)
 			}
 		}
-		if err := s.PullRequest(t.Context(), Event{Number: -1}); err == nil {
+		if err := s.PullRequest(Event{Number: -1}); err == nil {
 			t.Error("a number below zero was taken")
 		}
 		w.wantWrites()
@@ -589,7 +619,7 @@ func TestB18_OwnWritesCauseNothing(t *testing.T) {
 		w.wantWrites()
 		looks := len(w.looked())
 		for _, action := range []string{"labeled", "assigned", "locked", "auto_merge_enabled"} {
-			if err := s.PullRequest(t.Context(), Event{Number: 1, Action: action}); err != nil {
+			if err := s.PullRequest(Event{Number: 1, Action: action}); err != nil {
 				t.Error(err)
 			}
 			time.Sleep(time.Minute)
@@ -697,6 +727,42 @@ func TestB116_SupersededIsNotWritten(t *testing.T) {
 		time.Sleep(time.Minute)
 		w.wantStatus(commit(4), contextValidate, "")
 		w.wantComment(1, "plan of "+commit(5))
+	})
+}
+
+// lagging is GitHub with a list of comments that is older than the comments.
+type lagging struct {
+	forge
+	hidden func(note) bool
+}
+
+func (l lagging) comments(ctx context.Context, number int) ([]note, error) {
+	list, err := l.forge.comments(ctx, number)
+	return slices.DeleteFunc(list, l.hidden), err
+}
+
+// A list that lags may bring a second comment, which the next look removes.
+func TestB116_CommentsThatAreListedLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.open(1, commit(2))
+		begin := time.Now()
+		w.wrap = func(f forge) forge {
+			return lagging{f, func(note) bool { return time.Since(begin) < time.Minute }}
+		}
+		s := w.start(func(c *Config) { c.Interval = time.Hour })
+		time.Sleep(30 * time.Second)
+		w.wantComment(1, "plan of "+commit(2))
+		w.open(1, commit(3))
+		w.event(s, 1, commit(3))
+		time.Sleep(time.Minute)
+		if n := len(w.server.Comments(1)); n != 2 {
+			t.Errorf("%d comments: the list did not lag", n)
+		}
+		w.open(1, commit(4))
+		w.event(s, 1, commit(4))
+		time.Sleep(time.Minute)
+		w.wantComment(1, "plan of "+commit(4))
 	})
 }
 
