@@ -87,7 +87,7 @@ func wrongKind(doc *document, kind Kind) (Problem, bool) {
 	if got == "" || Kind(got) == kind {
 		return Problem{}, false
 	}
-	hint := ""
+	hint := homeOf(Kind(got))
 	if near := Nearest(got, []string{string(kind)}); near != "" {
 		hint = fmt.Sprintf("did you mean %s?", near)
 	}

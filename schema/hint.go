@@ -36,6 +36,8 @@ func typeHint(node map[string]any, value any, at *yaml.Node, name string) string
 	switch {
 	case slices.Contains(wanted, "string") && at.Kind == yaml.ScalarNode && at.Value != "":
 		return stringHint(node, value, at, name)
+	case isCount(wanted):
+		return likeExample(node)
 	case slices.Contains(wanted, "boolean") && isText:
 		return boolHint(text)
 	case slices.Contains(wanted, "array") && at.Kind == yaml.ScalarNode:
@@ -174,7 +176,27 @@ func formHint(node map[string]any, value any, name string) string {
 	if pattern, _ := node["pattern"].(string); strings.HasPrefix(pattern, "^/") && !strings.HasPrefix(text, "/") {
 		return "write it absolute, from the root of the file system: it begins with /"
 	}
+	if hint := labelFormHint(node, text); hint != "" {
+		return hint
+	}
 	return likeExample(node)
+}
+
+// labelFormHint is for values of labels, the only texts that may hold all of
+// these characters and no space.
+func labelFormHint(node map[string]any, text string) string {
+	if !fitsPattern(node, "a.b_c-D") || fitsPattern(node, "a b") {
+		return ""
+	}
+	if dashed := strings.Join(strings.Fields(text), "-"); fitsPattern(node, dashed) {
+		return "did you mean " + quote(dashed) + "?"
+	}
+	return "a label has letters from a to z, digits, dashes, dots and underscores, at most 63, with a letter or digit at both ends"
+}
+
+// isCount says whether a field takes a count or a percentage.
+func isCount(types []string) bool {
+	return slices.Contains(types, "integer") && slices.Contains(types, "string")
 }
 
 func likeExample(node map[string]any) string {
@@ -183,6 +205,9 @@ func likeExample(node map[string]any) string {
 		if b, ok = firstExample(node, nil); !ok {
 			return ""
 		}
+	}
+	if isCount(nodeTypes(node)) {
+		return "write a count, or a percentage like " + b
 	}
 	return "write it like " + b
 }

@@ -75,6 +75,18 @@ func placeRoot(base string) placed {
 	return placed{}
 }
 
+// homeOf says where documents of a kind are read from; "" = not from here.
+func homeOf(kind Kind) string {
+	dir := map[Kind]string{KindPolicy: dirPolicies, KindRelease: dirReleases, KindOverlay: dirOverlays, KindDevice: dirDevices}[kind]
+	switch {
+	case dir != "":
+		return fmt.Sprintf("documents of the kind %s lie below %s/", kind, dir)
+	case kind == KindFleet:
+		return "the document of the kind Fleet is fleet.yaml"
+	}
+	return ""
+}
+
 func isFleetFolder(top string) bool {
 	return top == dirPolicies || top == dirReleases || top == dirOverlays || top == dirDevices || top == dirPayloads
 }

@@ -179,7 +179,7 @@ func (c *compiledKind) fieldHint(k string, known []string, props map[string]any)
 	if len(known) == 0 {
 		return ""
 	}
-	return "the fields here are " + clip(strings.Join(known, ", "))
+	return "the fields here are " + strings.Join(known, ", ")
 }
 
 // hasField says whether the schema of a mapping has a field.

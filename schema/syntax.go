@@ -108,7 +108,8 @@ func syntaxProblem(err error, data []byte, documents int) Problem {
 	if !m.structure {
 		line--
 	}
-	p.Line = min(max(line, 1), 1+bytes.Count(data, []byte("\n")))
+	p.Line = min(max(line, 1), 1+bytes.Count(bytes.TrimRight(data, "\r\n"), []byte("\n")))
+	sharpenSyntax(&p, bytes.Split(data, []byte("\n")), m.structure)
 	return p
 }
 

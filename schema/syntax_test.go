@@ -30,6 +30,10 @@ func TestSyntaxErrorsHaveTheirLine(t *testing.T) {
 		{"a colon in a text", "spec:\n  pin: a: b\n", 2, "quote"},
 		{"a key without colon", "spec:\n  pin: v1.0.0\n  hold\n", 3, "colon"},
 		{"a key without colon in the middle", "spec:\n  pin: v1.0.0\n  hold\nfoo: bar\n", 3, "colon"},
+		{"a quote that the next one ends", "spec:\n  pin: \"v1.0.0\n  # a comment\n  hold: {reason: \"disk\"}\n", 2, "close the quote in this line"},
+		{"a single quote that the next one ends", "spec:\n  - 'v1.0.0\n  - a\n  - 'x'\n", 2, "close the quote in this line"},
+		{"an open brace at the end", "spec: {", 1, ""},
+		{"an open brace at the end of the last line", "spec: {\n", 1, ""},
 		{"a tab", "spec:\n\tpin: v1.0.0\n", 2, "spaces"},
 		{"a tab below a value", "spec:\n  pin: v1.0.0\n\thold: x\n", 3, "spaces"},
 		{"an at sign", "spec:\n  pin: @x\n", 2, "quote"},
@@ -70,5 +74,18 @@ func TestSyntaxErrorInSecondDocument(t *testing.T) {
 	_, problems := readDocument([]byte("a: b\n---\nc: {}\n  d: e\n"))
 	if len(problems) != 1 || problems[0].Line != 4 || problems[0].Rule != ruleSyntax {
 		t.Errorf("%+v", problems)
+	}
+}
+
+// A tab cannot be seen, so it is named, with its place.
+func TestSyntaxNamesATab(t *testing.T) {
+	for text, column := range map[string]int{"spec:\n\tpin: v1.0.0\n": 1, "spec:\n  \tpin: v1.0.0\n  a: b\n": 3, "spec:\n  vars:\n  \t  a: b\n": 3} {
+		_, problems := readDocument([]byte(text))
+		if len(problems) != 1 {
+			t.Fatalf("%q: %+v", text, problems)
+		}
+		if p := problems[0]; p.Message != "a tab indents nothing in YAML" || p.Column != column || p.Hint != "indent with spaces" {
+			t.Errorf("%q: got %+v, want column %d", text, p, column)
+		}
 	}
 }
