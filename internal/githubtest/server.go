@@ -24,7 +24,6 @@ type Request struct {
 	Body   string
 	Status int // of the answer
 	At     time.Time
-	As     string // who the token belongs to; "" = nobody
 }
 
 // String is the request on one line, without its body.
@@ -166,9 +165,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	out := s.answer(r, body)
 	req.Status = out.status
-	if t := s.bearer(r); t != nil {
-		req.As = t.login
-	}
 	s.mu.Unlock()
 	s.send(w, r, req, out)
 }
