@@ -111,3 +111,25 @@ func TestHints(t *testing.T) {
 		})
 	}
 }
+
+// A source that is named without its folder, or beside the document though it
+// lies in files/, is one that people mean.
+func TestHintOfASourceInAnotherFolder(t *testing.T) {
+	for source, want := range map[string]string{
+		"edge.conf": "did you mean files/edge.conf?", "./edge.conf": "did you mean files/edge.conf?", "file/edge.conf": "did you mean files/edge.conf?",
+		"files/edge.cnf": "did you mean files/edge.conf?", "files/motd": "", "edge.cfg": "",
+	} {
+		f := load(t, repoOf("-- policies/gateways.yaml --\napiVersion: gitopsd.dev/v1alpha1\nkind: Policy\nmetadata: {name: gateways}\n"+
+			"spec: {targetVersion: v1.0.0}\n-- releases/gateways/v1.0.0.yaml --\napiVersion: gitopsd.dev/v1alpha1\nkind: Release\n"+
+			"metadata: {name: v1.0.0}\nspec: {files: {/etc/edge.conf: {source: "+source+"}}}\n-- files/edge.conf --\nx\n"))
+		var hints []string
+		for _, p := range f.Problems {
+			if p.Rule == ruleSourceMissing {
+				hints = append(hints, p.Hint)
+			}
+		}
+		if len(hints) != 1 || hints[0] != want {
+			t.Errorf("%s: got %q, want %q", source, hints, want)
+		}
+	}
+}

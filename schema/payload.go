@@ -73,7 +73,7 @@ func tooLargePayload(path string) string {
 }
 
 // sourceNear finds the file that was probably meant: one of the same folder,
-// or the one of that name beside or below the root.
+// or the one of that name among the payloads of all.
 func (p *pass) sourceNear(path string) string {
 	dir, base := "", path
 	if i := strings.LastIndexByte(path, '/'); i >= 0 {
@@ -81,6 +81,9 @@ func (p *pass) sourceNear(path string) string {
 	}
 	if near := Nearest(base, p.namesIn(dir)); near != "" {
 		return dir + near
+	}
+	if among := dirPayloads + "/" + base; p.entry(among) != nil {
+		return among
 	}
 	return ""
 }
