@@ -153,6 +153,7 @@ type pass struct {
 	names       map[string][]string // see namesIn
 	hinted      int                 // missing sources that a name was looked for
 	guessed     int                 // selectors that a label was looked for
+	atRoot      int                 // files of the root that were looked into
 	known       map[findingKey]*findingKey
 }
 
@@ -181,6 +182,9 @@ func (p *pass) readFiles() error {
 			p.later = append(p.later, i)
 			continue
 		case where.kind == "" && where.rule == "":
+			if err := p.rootDocument(e); err != nil {
+				return err
+			}
 			continue
 		case where.rule == rulePath:
 			p.fileProblem(clip(e.Path), where.rule, where.msg, where.hint)

@@ -53,7 +53,7 @@ func TestReaderRefuses(t *testing.T) {
 		{"a tag", head + "spec: {vars: {a: !!binary AAEC}}\n", `4:18 yaml-tag`},
 		{"a custom tag", head + "spec: {vars: {a: !x y}}\n", `4:18 yaml-tag`},
 		{"an anchor alone", head + "spec: {vars: &v {a: b}}\n", `4:14 yaml-alias`},
-		{"a tab", head + "spec:\n\tvars: {}\n", `5:0 yaml-syntax`},
+		{"a tab", head + "spec:\n\tvars: {}\n", `5:1 yaml-syntax`},
 		{"latin-1", head + "spec: {vars: {a: \xe4}}\n", `4:18 yaml-syntax ~ UTF-8`},
 		{"utf-16", "\xff\xfea\x00", `1:1 yaml-syntax ~ UTF-8`},
 		{"a zero byte", head + "spec: {vars: {a: \"\x00\"}}\n", `4:19 yaml-syntax ~ escape`},
