@@ -63,7 +63,11 @@ It is left out, or written to the root of the repository where --parts names it.
 				at = " -C " + shellWord(dir)
 			}
 			a.sayln("next: %s", command("gitopsd validate", dir))
-			a.sayln("then: git%s init -q -b main && git%s add . && git%s commit -q -m 'a fleet'", at, at, at)
+			begin := ""
+			if prefix == "" && !isWorkTree(dir) {
+				begin = fmt.Sprintf("git%s init -q -b main && ", at)
+			}
+			a.sayln("then: %sgit%s add . && git%s commit -q -m 'a fleet'", begin, at, at)
 			return nil
 		},
 	}
