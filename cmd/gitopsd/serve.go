@@ -137,6 +137,8 @@ func (a *app) serve(ctx context.Context, spec schema.ServeSpec, acts serveActs, 
 		State: filepath.Join(state.path, "sweep"), OwnVersion: a.build.Version,
 		Interval: spec.Interval.D(defaultInterval), WatchPath: fleet.Path(), Accept: acts.accept, Logger: logger,
 	}
+	watched := &supervisor{log: logger}
+	settings.Progress = watched.working
 	if shown != nil {
 		settings.Swept = shown.swept
 	}
@@ -160,6 +162,7 @@ func (a *app) serve(ctx context.Context, spec schema.ServeSpec, acts serveActs, 
 		runs = append(runs, server.Run)
 	}
 	logger.Info("serving", "repo", redact(spec.Repo.URL), "version", a.build.Version)
+	defer watched.ready(ctx)()
 	if err := together(ctx, runs...); err != nil && !interrupted(ctx, err) {
 		return repoHint(err, spec.Repo.URL)
 	}

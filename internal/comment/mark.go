@@ -17,16 +17,23 @@ type Mark struct {
 
 var (
 	marked    = regexp.MustCompile(`^<!-- gitopsd:plan name=(\S*) head=([0-9a-f]*) base=([0-9a-f]*) -->(?:\r?\n|$)`)
-	plainName = regexp.MustCompile(`^[A-Za-z0-9._/-]{0,100}$`)
-	plainHash = regexp.MustCompile(`^[0-9a-f]{0,64}$`)
+	plainName = regexp.MustCompile(`^[A-Za-z0-9._/-]*$`)
+	plainHash = regexp.MustCompile(`^[0-9a-f]*$`)
 	// staleText is a whole banner, also after a browser sent it back.
 	staleText = regexp.MustCompile(`^<!-- gitopsd:stale -->\r?\n(?:>[^\n]*\n)*(?:\r?\n)?`)
+)
+
+// Bounds of what stands in a mark as it is, in bytes. Written into the
+// expressions they would cost every process a hundred kilobytes.
+const (
+	longestMarkName = 100
+	longestMarkHash = 64
 )
 
 // String is the line; what might end it early is not in it.
 func (m Mark) String() string {
 	hash := func(s string) string {
-		if plainHash.MatchString(s) {
+		if len(s) <= longestMarkHash && plainHash.MatchString(s) {
 			return s
 		}
 		return ""
@@ -37,7 +44,7 @@ func (m Mark) String() string {
 // MarkName is a name as it stands in a mark: itself where it is plain, else
 // its digest.
 func MarkName(name string) string {
-	if plainName.MatchString(name) {
+	if len(name) <= longestMarkName && plainName.MatchString(name) {
 		return name
 	}
 	const enough = 8 // bytes of a digest, which tells the fleets of one repository apart

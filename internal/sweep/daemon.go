@@ -56,9 +56,12 @@ type Config struct {
 	WatchPath string // a local repository whose changes make the next pass come at once; "" = none
 	// Swept hears of every pass that was done, from the goroutine of the pass:
 	// it must not wait. nil = nobody is told.
-	Swept  func(Pass)
-	Accept Accept       // what a person has accepted, for the first pass
-	Logger *slog.Logger // nil = silent
+	Swept func(Pass)
+	// Progress is told that the work goes on, and within which time it will be
+	// told again: if it is not, the daemon hangs. nil = nobody asks.
+	Progress func(within time.Duration)
+	Accept   Accept       // what a person has accepted, for the first pass
+	Logger   *slog.Logger // nil = silent
 }
 
 // Accept holds what a person accepts of that which otherwise stops a pass.

@@ -12,6 +12,9 @@ const (
 	// a server that restarts, seldom enough for one that is down.
 	firstRetry = 2 * time.Second
 	lastRetry  = 5 * time.Minute
+	// passLimit is more than a pass ever takes, a first clone over a slow line
+	// included; each of its operations has a limit of its own.
+	passLimit = 2 * time.Hour
 )
 
 // Run sweeps until the context ends, which is not an error. An error of a
@@ -28,6 +31,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	retry.MaxInterval = lastRetry
 	var lastGood, failing time.Time
 	for {
+		d.progress(passLimit)
 		_, err := d.Once(ctx)
 		if ctx.Err() != nil {
 			return nil
@@ -50,9 +54,16 @@ func (d *Daemon) Run(ctx context.Context) error {
 			lastGood, failing = d.cfg.Now(), time.Time{}
 			wait = d.lookAgain(ctx, wait)
 		}
+		d.progress(wait + passLimit)
 		if !d.pause(ctx, wait, changes) {
 			return nil
 		}
+	}
+}
+
+func (d *Daemon) progress(within time.Duration) {
+	if d.cfg.Progress != nil {
+		d.cfg.Progress(within)
 	}
 }
 

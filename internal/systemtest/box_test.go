@@ -3,6 +3,7 @@
 package systemtest
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -21,9 +22,18 @@ import (
 // in a network with nothing but the fleet's git server.
 type box struct {
 	*machine.Machine
-	f  *fleet
-	id string
+	f          *fleet
+	id         string
+	repository string // host and port of the git server
 }
+
+// boxServeConfig names the credential as its service has it.
+const boxServeConfig = `apiVersion: gitopsd.dev/v1alpha1
+kind: ServeConfig
+spec:
+  repo: {url: "http://%s/fleet.git", credentials: {passwordFile: /run/credentials/gitopsd.service/gitopsd_token}}
+  interval: 1s
+`
 
 const boxConfig = `apiVersion: gitopsd.dev/v1alpha1
 kind: AgentConfig
@@ -83,7 +93,8 @@ func (b *box) serve() {
 	server := &http.Server{Handler: gitserver.New(b.f, filepath.Dir(b.f.bare))}
 	go func() { _ = server.Serve(listen) }()
 	b.f.Cleanup(func() { server.Close() })
-	b.Write("/etc/gitopsd/agent.yaml", fmt.Sprintf(boxConfig, b.id, listen.Addr()), 0o644)
+	b.repository = listen.Addr().String()
+	b.Write("/etc/gitopsd/agent.yaml", fmt.Sprintf(boxConfig, b.id, b.repository), 0o644)
 }
 
 // log is what the agent has written to the journal, of all boots.
@@ -129,9 +140,20 @@ func TestSystemPackage(t *testing.T) {
 	}
 	b.Run("systemctl", "enable", "--now", "gitopsd-agent")
 	f.is("gw-1", "Current", "v1.0.0")
-	if out := b.Run("systemctl", "show", "gitopsd-agent", "--property=ActiveState,WatchdogUSec,Type"); !strings.Contains(out, "ActiveState=active") ||
-		!strings.Contains(out, "Type=notify") || !strings.Contains(out, "WatchdogUSec=2min") {
-		t.Errorf("the service is\n%s", out)
+	b.Write("/etc/gitopsd/credentials/token", "secret\n", 0o600)
+	b.Write("/etc/gitopsd/serve.yaml", fmt.Sprintf(boxServeConfig, b.repository), 0o644)
+	b.Run("systemctl", "enable", "--now", "gitopsd") // a second daemon does no harm
+	f.wait("a daemon in the machine", func() error {
+		if out := b.Run("journalctl", "--no-pager", "--output=cat", "--unit=gitopsd"); !strings.Contains(out, "serving") || strings.Contains(out, "could not") {
+			return errors.New(out)
+		}
+		return nil
+	})
+	for _, unit := range []string{"gitopsd-agent", "gitopsd"} {
+		if out := b.Run("systemctl", "show", unit, "--property=ActiveState,WatchdogUSec,Type,NRestarts"); !strings.Contains(out, "ActiveState=active") ||
+			!strings.Contains(out, "Type=notify") || !strings.Contains(out, "WatchdogUSec=2min") || !strings.Contains(out, "NRestarts=0") {
+			t.Errorf("the service %s is\n%s", unit, out)
+		}
 	}
 
 	boot := b.AwaitBoot("")
