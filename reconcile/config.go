@@ -91,6 +91,7 @@ type Agent struct {
 	root    *disk.Root
 	files   *files.Controller
 	os      osimage.Driver // nil where none is configured
+	osTo    string         // version that the image being prepared stands for
 	bootID  string
 	store   *store
 	reports *reporter
@@ -148,8 +149,8 @@ func New(c Config) (*Agent, error) {
 		return nil, fmt.Errorf("open the root %s: %w", c.Root, err)
 	}
 	a := &Agent{cfg: c, log: c.Logger, jitter: rand.Float64, control: c.Control, root: root}
-	if a.os = c.Driver; a.os == nil && c.OS != nil {
-		a.os = osimage.Command(c.Root, c.OS)
+	if a.os = c.Driver; a.os == nil {
+		a.os = osimage.New(c.Root, c.OS)
 	}
 	a.bootID = a.readBootID()
 	a.clock = clock{now: c.Now, up: c.Uptime, boot: cmp.Or(a.bootID, processBoot())}

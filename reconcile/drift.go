@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -74,12 +75,13 @@ func (a *Agent) osDrift(ctx context.Context, spec *schema.Spec) {
 	if spec.OS == nil || a.os == nil {
 		return
 	}
+	want := cmp.Or(a.store.current.OS, spec.OS.Image)
 	booted, err := a.os.Booted(ctx)
-	if err != nil || booted == spec.OS.Image {
+	if err != nil || booted == want {
 		return
 	}
 	a.drift = append(a.drift, "os")
 	if a.driftReason == "" {
-		a.driftReason = fmt.Sprintf("os: %s is booted instead of %s", oneLine(booted), spec.OS.Image)
+		a.driftReason = fmt.Sprintf("os: %s is booted instead of %s", oneLine(booted), want)
 	}
 }

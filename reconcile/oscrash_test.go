@@ -35,7 +35,9 @@ func (s slots) Stage(_ context.Context, image string) error {
 	return s.do("stage "+image, func() { s.d.write(osStaged, image+"\n") })
 }
 
-func (s slots) Undo(context.Context) error {
+func (s slots) Fetch(_ context.Context, image string) (string, error) { return image, nil }
+
+func (s slots) Undo(context.Context, string) error {
 	return s.do("undo", func() { s.d.write(osStaged, "") })
 }
 

@@ -243,7 +243,7 @@ func (a *Agent) alreadyThere(ctx context.Context, doc *schema.Assignment) Result
 	a.log.Info("already there", "version", doc.Version, "attempt", doc.Attempt)
 	r, err := recordOf(doc)
 	if err == nil {
-		r.OKAt, r.OK = a.now(), a.instant()
+		r.OKAt, r.OK, r.OS = a.now(), a.instant(), a.store.current.OS
 		err = a.store.saveCurrent(r)
 	}
 	if err == nil {

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,37 +28,66 @@ func (a *Agent) stageOS(ctx context.Context, image string) (rebootDue bool, err 
 	if a.os == nil {
 		return false, failure.Permanent("os", image, "this agent has no os driver configured")
 	}
-	booted, err := a.os.Booted(ctx)
+	booted, staged, err := a.slots(ctx)
 	if err != nil {
 		return false, failureOf("os", image, err)
 	}
-	staged, err := a.os.Staged(ctx)
-	if err != nil {
-		return false, failureOf("os", image, err)
+	to := a.store.attempts.Work.target(image)
+	if open := a.store.attempts.Work.OSOpen; open || (booted != to && staged != to) {
+		if err := a.os.Stage(ctx, to); err != nil {
+			return false, failureOf("os", image, err)
+		}
+		if booted, staged, err = a.slots(ctx); err != nil {
+			return false, failureOf("os", image, err)
+		}
+		if open {
+			to = cmp.Or(staged, booted)
+			if err := a.learn(to); err != nil {
+				return false, err
+			}
+		}
 	}
 	switch {
-	case booted == image && (staged == "" || staged == image):
+	case booted == to && (staged == "" || staged == to):
 		return false, nil
-	case booted == image:
-		return false, a.unstage(ctx, staged)
-	case staged == image:
+	case booted == to:
+		return false, a.unstage(ctx, booted, staged)
+	case staged == to:
 		return true, nil
 	}
-	if err := a.os.Stage(ctx, image); err != nil {
-		return false, failureOf("os", image, err)
+	return false, failure.Retryable("os", image, "staging ended well, but %q is staged", staged)
+}
+
+// slots gives what is booted and what is staged.
+func (a *Agent) slots(ctx context.Context) (booted, staged string, err error) {
+	if booted, err = a.os.Booted(ctx); err == nil {
+		staged, err = a.os.Staged(ctx)
 	}
-	if staged, err = a.os.Staged(ctx); err != nil {
-		return false, failureOf("os", image, err)
+	return booted, staged, err
+}
+
+// target is the version that must be booted in the end, which stays the same
+// where the image's name becomes another one meanwhile.
+func (w *work) target(image string) string { return cmp.Or(w.OSTo, image) }
+
+// learn keeps the version that staging told.
+func (a *Agent) learn(version string) error {
+	att := a.store.attempts.clone()
+	att.Work.OSTo, att.Work.OSOpen = version, false
+	if err := a.store.saveAttempts(att); err != nil {
+		return err
 	}
-	if staged != image {
-		return false, failure.Retryable("os", image, "staging ended well, but %q is staged", staged)
+	if p := a.store.pending; p != nil && !p.Rollback {
+		told := *p
+		told.Image = version
+		return a.store.savePending(&told)
 	}
-	return true, nil
+	return nil
 }
 
 // unstage drops what is staged while the booted system is to stay.
-func (a *Agent) unstage(ctx context.Context, staged string) error {
-	if err := a.os.Undo(ctx); err != nil {
+func (a *Agent) unstage(ctx context.Context, booted, staged string) error {
+	if err := a.os.Undo(ctx, booted); err != nil {
 		return failureOf("os", staged, err)
 	}
 	now, err := a.os.Staged(ctx)
@@ -229,11 +259,7 @@ func (a *Agent) osBack(ctx context.Context) (due bool, err error) {
 	if from == "" || a.os == nil {
 		return false, nil
 	}
-	booted, err := a.os.Booted(ctx)
-	if err != nil {
-		return false, failureOf("os", from, err)
-	}
-	staged, err := a.os.Staged(ctx)
+	booted, staged, err := a.slots(ctx)
 	if err != nil {
 		return false, failureOf("os", from, err)
 	}
@@ -241,14 +267,14 @@ func (a *Agent) osBack(ctx context.Context) (due bool, err error) {
 		if staged == "" || staged == from {
 			return false, nil
 		}
-		return false, a.unstage(ctx, staged)
+		return false, a.unstage(ctx, booted, staged)
 	}
 	if p := a.store.pending; p != nil && p.Rollback && p.Boots >= maxBoots {
 		return false, failure.Retryable("os", from, "after %d reboots the system is still %s", p.Boots, booted)
 	}
 	if staged != from {
 		// undoing makes the old system the next one where it is still there
-		if err := a.os.Undo(ctx); err != nil {
+		if err := a.os.Undo(ctx, from); err != nil {
 			a.log.Warn("undoing the staged system did not work; staging the old one", "error", err)
 		}
 		if staged, err = a.os.Staged(ctx); err != nil {

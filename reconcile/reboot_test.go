@@ -1,8 +1,11 @@
 package reconcile
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -319,4 +322,89 @@ func TestOSDriftIsReported(t *testing.T) {
 	if r := d.control.last(); fmt.Sprint(r.Drift) != "[os]" || !strings.Contains(r.Reason, "os-1 is booted") {
 		t.Errorf("report: %+v", r)
 	}
+}
+
+// Image-based systems have an /etc each. The old one is left with the update's
+// files in it when the new one boots, and must lose them when it is back.
+func TestNothingIsLeftInTheOldSystemsOwnFolder(t *testing.T) {
+	for _, cameBack := range []bool{false, true} {
+		d := osDevice(t)
+		before := d.snapshot()
+		spec := osSpec(hook("afterRebooting", "/bin/false"))
+		spec["files"].(tree)["/etc/edge/new.conf"] = tree{"content": "new\n"}
+		d.assign(2, "v1.1.0", spec)
+		d.wantOnce(0, "reboot into os-2")
+		if d.content("/etc/edge/new.conf") == "" {
+			t.Fatal("the old system was not given the file")
+		}
+		etc, old, bad := d.host("/etc"), d.host("/etc.os-1"), d.host("/etc.os-2")
+		if cameBack {
+			d.boot(false, "os-1\n")
+		} else {
+			d.boot(false, "")
+			for _, c := range [][]string{{"cp", "-a", etc, old}, {"cp", "-a", etc, bad}} { // the new system was given a copy
+				if out, err := exec.Command(c[0], c[1:]...).CombinedOutput(); err != nil {
+					t.Fatalf("%v: %s", err, out)
+				}
+			}
+			d.wantOnce(0, "reboot into os-1")
+			d.boot(false, "")
+			d.remove("/etc")
+			d.remove("/etc.os-2")
+			if err := os.Rename(old, etc); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d.wantOnce(1, "failed", "back on v1.0.0")
+		if got := d.snapshot(); got != before {
+			t.Errorf("came back by itself=%t: the device is\n%s\nwant\n%s", cameBack, got, before)
+		}
+	}
+}
+
+// What a branch or a tag stands for is found once for an update: the boot must
+// lead to that, and a later move of the name is no drift.
+func TestMovingImage(t *testing.T) {
+	for _, open := range []bool{false, true} { // only staging tells
+		d := osDevice(t)
+		m := &moving{slots: slots{d: d}, tip: "os-2", open: open}
+		d.cfg.Driver = m
+		d.assign(2, "v1.1.0", v2(tree{"os": tree{"image": "stable"}}))
+		d.wantOnce(0, "reboot into os-2")
+		m.tip = "os-3"
+		d.boot(false, "")
+		d.wantOnce(0, "updated")
+		d.wantOnce(0, "nothing to do")
+		if r := d.control.last(); len(r.Drift) > 0 || d.content(osBooted) != "os-2\n" {
+			t.Errorf("open=%t: booted %q, report %+v", open, d.content(osBooted), r)
+		}
+		d.assign(3, "v1.2.0", v2(tree{"os": tree{"image": "stable"}, "confirm": tree{"within": "10s"}}))
+		d.wantOnce(0, "reboot into os-3")
+		d.boot(false, "os-2\n")
+		d.wantOnce(1, "failed", "came back as os-2")
+		if r := d.control.last(); len(r.Drift) > 0 || d.content(osStaged) != "" {
+			t.Errorf("open=%t: staged %q, report %+v", open, d.content(osStaged), r)
+		}
+	}
+}
+
+// moving is a driver whose image stands for what its tip is.
+type moving struct {
+	slots
+	tip  string
+	open bool
+}
+
+func (m *moving) Fetch(context.Context, string) (string, error) {
+	if m.open {
+		return "", nil
+	}
+	return m.tip, nil
+}
+
+func (m *moving) Stage(ctx context.Context, version string) error {
+	if version == "stable" {
+		version = m.tip
+	}
+	return m.slots.Stage(ctx, version)
 }

@@ -36,15 +36,15 @@ func (a *Agent) rollBack(ctx context.Context, what string) Result {
 	}
 	var errs []error
 	due, err := a.osBack(ctx)
+	if due {
+		return a.rebootBack(ctx, spec)
+	}
 	errs = append(errs, err)
 	changed, err := a.files.Apply(ctx, spec, a.payload, files.Back)
 	errs = append(errs, err)
-	errs = append(errs, a.hooksBack(ctx, spec, changed, due))
+	errs = append(errs, a.hooksBack(ctx, spec, changed))
 	if ctx.Err() != nil {
 		return a.stopped()
-	}
-	if due {
-		return a.reboot(ctx, a.store.attempts.Work.OSFrom, true)
 	}
 	if errors.Join(errs...) != nil {
 		return a.incomplete(ctx, errs)
@@ -52,37 +52,54 @@ func (a *Agent) rollBack(ctx context.Context, what string) Result {
 	return a.rolledBack(ctx, what)
 }
 
+// rebootBack goes to the old system before anything else is put back: it has an
+// /etc of its own, as the update left it, and what is known of the files in it
+// must last until it is booted.
+func (a *Agent) rebootBack(ctx context.Context, spec *schema.Spec) Result {
+	if spec.Hooks != nil {
+		hc := a.backContext(nil)
+		hc.RebootPending = true
+		if err := hooks.Run(ctx, hooks.BeforeRebooting, hooks.Of(spec.Hooks, hooks.BeforeRebooting), hc, a.warn); err != nil {
+			a.log.Warn("a hook failed before the reboot into the old system, which nothing keeps from happening", "error", err)
+		}
+	}
+	if ctx.Err() != nil {
+		return a.stopped()
+	}
+	return a.reboot(ctx, a.store.attempts.Work.OSFrom, true)
+}
+
 // hooksBack runs the current spec's own hooks, so that what they restart runs
 // with the files that came back.
-func (a *Agent) hooksBack(ctx context.Context, spec *schema.Spec, changed []string, rebootDue bool) error {
+func (a *Agent) hooksBack(ctx context.Context, spec *schema.Spec, changed []string) error {
 	if spec.Hooks == nil {
 		return nil
 	}
+	hc := a.backContext(changed)
+	var errs []error
+	if p := a.store.pending; p != nil && p.Rollback && p.Boots > 0 && !p.Hooked {
+		errs = append(errs, hooks.Run(ctx, hooks.AfterRebooting, hooks.Of(spec.Hooks, hooks.AfterRebooting), hc, a.warn))
+		done := *p
+		done.Hooked = true
+		errs = append(errs, a.store.savePending(&done))
+	}
+	errs = append(errs, hooks.Run(ctx, hooks.AfterUpdating, hooks.Of(spec.Hooks, hooks.AfterUpdating), hc, a.warn))
+	return errors.Join(errs...)
+}
+
+// backContext is what hooks are told on the way back.
+func (a *Agent) backContext(changed []string) hooks.Context {
 	st := &a.store.attempts
 	hc := hooks.Context{
 		Root: a.root.Dir(), Device: a.cfg.Device, To: a.store.current.Version, Attempt: st.Work.Attempt,
-		Changed: merged(st.Work.Changed, changed), RebootPending: rebootDue, RollingBack: true,
+		Changed: merged(st.Work.Changed, changed), RollingBack: true,
 	}
 	if d := a.store.desired; d != nil {
 		hc.From = d.Version
 	} else if l := st.last(); l != nil {
 		hc.From = l.Version
 	}
-	var errs []error
-	run := func(p hooks.Point) {
-		errs = append(errs, hooks.Run(ctx, p, hooks.Of(spec.Hooks, p), hc, a.warn))
-	}
-	if p := a.store.pending; p != nil && p.Rollback && p.Boots > 0 && !p.Hooked && !rebootDue {
-		run(hooks.AfterRebooting)
-		done := *p
-		done.Hooked = true
-		errs = append(errs, a.store.savePending(&done))
-	}
-	run(hooks.AfterUpdating)
-	if rebootDue {
-		run(hooks.BeforeRebooting)
-	}
-	return errors.Join(errs...)
+	return hc
 }
 
 // rolledBack ends a rollback: the device is whole and on its current spec.
@@ -92,7 +109,7 @@ func (a *Agent) rolledBack(ctx context.Context, what string) Result {
 	if a.store.desired == nil {
 		att.Work = work{}
 	} else {
-		att.Work.OSFrom, att.Work.Changed, att.Work.Resumes = "", nil, 0
+		att.Work.OSFrom, att.Work.OSTo, att.Work.OSOpen, att.Work.Changed, att.Work.Resumes = "", "", false, nil, 0
 	}
 	if err := a.store.saveAttempts(att); err != nil {
 		return a.stateFailed(err)

@@ -27,6 +27,7 @@ type record struct {
 	Settle     *schema.Duration `json:"settle,omitempty"`
 	OKAt       time.Time        `json:"okAt,omitzero"` // by the wall clock
 	OK         instant          `json:"ok,omitzero"`   // it settles from here
+	OS         string           `json:"os,omitempty"`  // the version that its image stood for
 	// Unknown marks a current spec that was lost: what the device runs is not
 	// known, and must never be read as "nothing".
 	Unknown bool            `json:"unknown,omitempty"`
@@ -104,6 +105,8 @@ type work struct {
 	Resumes  int              `json:"resumes,omitempty"` // starts that found it half done
 	Boots    int              `json:"boots,omitempty"`   // into its OS, without success so far
 	OSFrom   string           `json:"osFrom,omitempty"`  // what was booted before
+	OSTo     string           `json:"osTo,omitempty"`    // the version that the image stands for; "" = its own name
+	OSOpen   bool             `json:"osOpen,omitempty"`  // only staging will tell that version
 	Changed  []string         `json:"changed,omitempty"` // paths, for hooks
 }
 

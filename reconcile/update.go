@@ -114,6 +114,11 @@ func (a *Agent) preCheck(ctx context.Context, r *record, spec *schema.Spec) erro
 	if err := a.prefetch(spec); err != nil {
 		return err
 	}
+	if spec.OS != nil {
+		if a.osTo, err = a.os.Fetch(ctx, spec.OS.Image); err != nil {
+			return failureOf("os", spec.OS.Image, err)
+		}
+	}
 	need, err := a.needs(r, spec)
 	if err != nil {
 		return err
@@ -231,9 +236,10 @@ func (a *Agent) begin(ctx context.Context, spec *schema.Spec) error {
 		if w.OSFrom == "" {
 			w.OSFrom = booted
 		}
-		if booted != spec.OS.Image {
+		w.OSTo, w.OSOpen = a.osTo, a.osTo == ""
+		if booted != a.osTo {
 			// from the moment it is staged, any boot may be into it
-			if err := a.expectBoot(spec.OS.Image); err != nil {
+			if err := a.expectBoot(w.target(spec.OS.Image)); err != nil {
 				return err
 			}
 		}
@@ -262,7 +268,7 @@ func (a *Agent) carryOut(ctx context.Context, r *record, spec *schema.Spec, boun
 		return a.stateOrFail(ctx, StagePostAction, bootBound(ctx, work, err))
 	}
 	if rebootDue {
-		return a.reboot(ctx, spec.OS.Image, false)
+		return a.reboot(ctx, a.store.attempts.Work.target(spec.OS.Image), false)
 	}
 	return a.succeed(ctx)
 }
@@ -341,7 +347,7 @@ func (a *Agent) succeed(ctx context.Context) Result {
 		if err != nil {
 			return a.stateFailed(err)
 		}
-		r.OKAt, r.OK = a.now(), a.instant()
+		r.OKAt, r.OK, r.OS = a.now(), a.instant(), a.store.attempts.of(d.Attempt).OSTo
 		if err := a.store.saveCurrent(r); err != nil {
 			return a.stateFailed(err)
 		}

@@ -120,15 +120,24 @@ type AgentSpec struct {
 	LogLevel       string        `json:"logLevel,omitempty"`
 }
 
-// OSConfig are the operator's own programs behind the command driver: booted
-// and staged print a version (staged may print nothing), stage gets the
-// version as its last argument, exit 0 is success.
+// What installs an operating system.
+const (
+	OSCommand = "command" // the operator's own programs
+	OSTree    = "ostree"
+)
+
+// OSConfig says what installs the operating system. The programs are those of
+// the command driver: booted and staged print a version (staged may print
+// nothing), stage gets the version as its last argument, exit 0 is success.
 type OSConfig struct {
-	Booted []string `json:"booted"`
-	Staged []string `json:"staged"`
-	Stage  []string `json:"stage"`
-	Undo   []string `json:"undo"`
-	Reboot []string `json:"reboot"`
+	Driver string   `json:"driver,omitempty"` // "" = OSCommand
+	Remote string   `json:"remote,omitempty"` // of ostree's configuration, where images come from
+	OSName string   `json:"osName,omitempty"` // of ostree; "" = the booted one
+	Booted []string `json:"booted,omitempty"`
+	Staged []string `json:"staged,omitempty"`
+	Stage  []string `json:"stage,omitempty"`
+	Undo   []string `json:"undo,omitempty"`
+	Reboot []string `json:"reboot,omitempty"`
 	BootID string   `json:"bootID,omitempty"` // file; "" = /proc/sys/kernel/random/boot_id
 }
 

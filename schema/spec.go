@@ -27,7 +27,7 @@ type Requires struct {
 // OS is the operating system image that the device should run.
 type OS struct {
 	Image  string `json:"image"`            // reference or version; always a template in the fleet repository
-	Driver string `json:"driver,omitempty"` // "" = the agent's own; "command"
+	Driver string `json:"driver,omitempty"` // "" = the agent's own; [OSCommand], …
 }
 
 // File is one managed file. In the fleet repository exactly one of content,

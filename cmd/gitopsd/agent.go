@@ -76,8 +76,40 @@ func checkAgent(spec schema.AgentSpec) error {
 		return withHint(usagef("no fleet repository is given"), "name it with --repo, %s or repo.url in the configuration file, or a file that holds it with --repo-from", variable("repo"))
 	case spec.Repo.URL != "" && spec.RepoFrom != "":
 		return withHint(usagef("both --repo and --repo-from say where the fleet repository is"), "leave one of repo and repoFrom away")
-	case spec.OS != nil && spec.OS.BootID != "" && !path.IsAbs(spec.OS.BootID):
-		return withHint(usagef("os.bootID %q is no absolute path", spec.OS.BootID), "write it as the device sees it, for example /run/boot-id; with --root it lies below that folder")
+	case spec.OS != nil:
+		return checkOS(spec.OS)
+	}
+	return nil
+}
+
+// checkOS wants the fields of its driver, and no others: one that is ignored
+// is a mistake.
+func checkOS(c *schema.OSConfig) error {
+	driver := or(c.Driver, schema.OSCommand)
+	for _, f := range []struct {
+		name    string
+		written bool
+		of      string // driver
+		needed  bool
+	}{
+		{"remote", c.Remote != "", schema.OSTree, true},
+		{"osName", c.OSName != "", schema.OSTree, false},
+		{"booted", len(c.Booted) > 0, schema.OSCommand, true},
+		{"staged", len(c.Staged) > 0, schema.OSCommand, true},
+		{"stage", len(c.Stage) > 0, schema.OSCommand, true},
+		{"undo", len(c.Undo) > 0, schema.OSCommand, true},
+		{"reboot", len(c.Reboot) > 0, schema.OSCommand, true},
+		{"bootID", c.BootID != "", schema.OSCommand, false},
+	} {
+		switch {
+		case f.of == driver && f.needed && !f.written:
+			return withHint(usagef("os.%s is missing, which the driver %s needs", f.name, driver), "gitopsd schema AgentConfig says what it is; os.driver says which driver it is, %s where it is absent", schema.OSCommand)
+		case f.of != driver && f.written:
+			return withHint(usagef("os.%s is for the driver %s, and os.driver is %s", f.name, f.of, driver), "leave it out, or change os.driver")
+		}
+	}
+	if c.BootID != "" && !path.IsAbs(c.BootID) {
+		return withHint(usagef("os.bootID %q is no absolute path", c.BootID), "write it as the device sees it, for example /run/boot-id; with --root it lies below that folder")
 	}
 	return nil
 }

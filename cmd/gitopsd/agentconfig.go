@@ -27,6 +27,14 @@ func agentSettings() *settings[schema.AgentSpec] {
 			return of(s.OS)
 		})
 	}
+	ofOS := func(field string, of func(*schema.OSConfig) string) setting[S] {
+		return setting[S]{field: "os." + field, get: func(s *S) string {
+			if s.OS == nil {
+				return ""
+			}
+			return of(s.OS)
+		}}
+	}
 	list := []setting[S]{
 		text("device", "id", "device", "", "id of this device in the fleet repository", func(s *S) *string { return &s.Device }),
 		text("repo", "url", "repo.url", "", "fleet repository: a local path, or a URL (https, http, ssh)", func(s *S) *string { return &s.Repo.URL }),
@@ -40,17 +48,15 @@ func agentSettings() *settings[schema.AgentSpec] {
 		text("device-refs", "prefix", "refs.devices", schema.DefaultDeviceRefs, "prefix of the refs that carry assignments", func(s *S) *string { return &s.Refs.Devices }),
 		text("report-refs", "prefix", "refs.reports", schema.DefaultReportRefs, "prefix of the refs that carry reports", func(s *S) *string { return &s.Refs.Reports }),
 		argv("busyCheck", func(s *S) []string { return s.BusyCheck }),
+		ofOS("driver", func(o *schema.OSConfig) string { return or(o.Driver, schema.OSCommand) }),
+		ofOS("remote", func(o *schema.OSConfig) string { return o.Remote }),
+		ofOS("osName", func(o *schema.OSConfig) string { return o.OSName }),
 		command("booted", func(o *schema.OSConfig) []string { return o.Booted }),
 		command("staged", func(o *schema.OSConfig) []string { return o.Staged }),
 		command("stage", func(o *schema.OSConfig) []string { return o.Stage }),
 		command("undo", func(o *schema.OSConfig) []string { return o.Undo }),
 		command("reboot", func(o *schema.OSConfig) []string { return o.Reboot }),
-		{field: "os.bootID", get: func(s *S) string {
-			if s.OS == nil {
-				return ""
-			}
-			return s.OS.BootID
-		}},
+		ofOS("bootID", func(o *schema.OSConfig) string { return o.BootID }),
 		duration("boot-timeout", "boot.timeout", defaultBootTimeout, "time after a reboot until the update must have proved itself", func(s *S) **schema.Duration { return &s.Boot.Timeout }),
 		word("log-format", "logFormat", "format of the log", logFormats, func(s *S) *string { return &s.LogFormat }),
 		word("log-level", "logLevel", "least level of the log", logLevels, func(s *S) *string { return &s.LogLevel }),

@@ -79,7 +79,9 @@ func (i images) BootID() (string, error) {
 }
 
 func (i images) Stage(_ context.Context, image string) error { return i.stage(image) }
-func (i images) Undo(context.Context) error                  { return i.stage("") }
+func (i images) Undo(context.Context, string) error          { return i.stage("") }
+
+func (i images) Fetch(_ context.Context, image string) (string, error) { return image, nil }
 
 func (i images) stage(image string) error {
 	if err := i.m.dev.point("stages " + image); err != nil {

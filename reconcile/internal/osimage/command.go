@@ -2,43 +2,15 @@ package osimage
 
 import (
 	"context"
-	"errors"
-	"os"
 	"strings"
 
 	"github.com/gitopsd/gitopsd/reconcile/internal/disk"
 	"github.com/gitopsd/gitopsd/reconcile/internal/failure"
-	"github.com/gitopsd/gitopsd/reconcile/internal/hooks"
 	"github.com/gitopsd/gitopsd/schema"
 )
 
-// Driver answers what is booted and staged, and stages or undoes.
-type Driver interface {
-	Name() string
-	Booted(ctx context.Context) (string, error)
-	Staged(ctx context.Context) (string, error) // "" = nothing is staged
-	Stage(ctx context.Context, image string) error
-	Undo(ctx context.Context) error
-	Reboot(ctx context.Context) error // starts a reboot; the agent exits after it
-	BootID() (string, error)
-}
-
-// Times that the operator's programs may take, in seconds.
-const (
-	askTimeout    = 30          // what is booted or staged is known on the spot
-	stageTimeout  = 2 * 60 * 60 // an image over a slow line
-	undoTimeout   = 10 * 60     // marks a slot, may unpack the old one
-	rebootTimeout = 2 * 60      // only asks for the reboot
-)
-
-// kernelBootID changes with every boot.
-const kernelBootID = "/proc/sys/kernel/random/boot_id"
-
 // maxAnswer bounds a boot id, in bytes.
 const maxAnswer = 4 << 10
-
-// component is the name of this package's failures.
-const component = "os"
 
 // Command is the driver that runs the operator's own programs: the host's,
 // with root as working folder and GITOPSD_ROOT in their environment.
@@ -46,15 +18,18 @@ func Command(root string, c *schema.OSConfig) Driver {
 	if c == nil {
 		c = &schema.OSConfig{}
 	}
-	return &command{root: root, c: *c}
+	return &command{program: program{root: root}, c: *c}
 }
 
 type command struct {
-	root string
-	c    schema.OSConfig
+	program
+	c schema.OSConfig
 }
 
-func (d *command) Name() string { return "command" }
+func (d *command) Name() string { return schema.OSCommand }
+
+// Fetch leaves everything to Stage: the image is the version.
+func (d *command) Fetch(_ context.Context, image string) (string, error) { return image, nil }
 
 func (d *command) Booted(ctx context.Context) (string, error) {
 	v, err := d.ask(ctx, "booted", d.c.Booted)
@@ -69,8 +44,8 @@ func (d *command) Staged(ctx context.Context) (string, error) {
 }
 
 func (d *command) Stage(ctx context.Context, image string) error {
-	if image == "" || strings.HasPrefix(image, "-") || strings.ContainsRune(image, 0) {
-		return failure.Permanent(component, "stage", "image %q cannot be a program's argument", image)
+	if err := argument(image); err != nil {
+		return err
 	}
 	if len(d.c.Stage) == 0 {
 		return missing("stage")
@@ -79,7 +54,8 @@ func (d *command) Stage(ctx context.Context, image string) error {
 	return err
 }
 
-func (d *command) Undo(ctx context.Context) error {
+// Undo leaves it to the program which system is meant: there are two.
+func (d *command) Undo(ctx context.Context, _ string) error {
 	_, err := d.run(ctx, "undo", d.c.Undo, undoTimeout)
 	return err
 }
@@ -92,16 +68,14 @@ func (d *command) Reboot(ctx context.Context) error {
 // BootID reads the configured file below the root; without one, the host
 // kernel's own.
 func (d *command) BootID() (string, error) {
-	var data []byte
-	var err error
 	if d.c.BootID == "" {
-		data, err = os.ReadFile(kernelBootID)
-	} else {
-		var r *disk.Root
-		if r, err = disk.Open(d.root, disk.Options{}); err == nil {
-			defer func() { _ = r.Close() }()
-			data, err = r.ReadFile(d.c.BootID, maxAnswer)
-		}
+		return d.program.BootID()
+	}
+	var data []byte
+	r, err := disk.Open(d.root, disk.Options{})
+	if err == nil {
+		defer func() { _ = r.Close() }()
+		data, err = r.ReadFile(d.c.BootID, maxAnswer)
 	}
 	if err != nil {
 		return "", failure.Retryable(component, "bootID", "%w", err)
@@ -133,20 +107,5 @@ func (d *command) run(ctx context.Context, what string, argv []string, seconds i
 	if len(argv) == 0 {
 		return "", missing(what)
 	}
-	out, err := hooks.Command(ctx, argv, d.root, []string{"GITOPSD_ROOT=" + d.root}, seconds)
-	if err == nil {
-		return out, nil
-	}
-	if ctx.Err() != nil {
-		return "", ctx.Err()
-	}
-	f := &failure.Error{Class: schema.ClassRetryable, Component: component, Element: what, Err: err}
-	var end *hooks.Exit
-	switch {
-	case errors.As(err, &end):
-		f.Output = end.Output
-	case errors.Is(err, hooks.ErrNoProgram):
-		f.Class = schema.ClassPermanent
-	}
-	return "", f
+	return d.program.run(ctx, what, argv, seconds)
 }

@@ -44,7 +44,7 @@ func TestCommand(t *testing.T) {
 	is("staged", d.Staged, "")
 	do(d.Stage(ctx, "v2; touch x"))
 	is("staged", d.Staged, "v2; touch x")
-	do(d.Undo(ctx))
+	do(d.Undo(ctx, "v1"))
 	is("staged", d.Staged, "")
 	do(d.Stage(ctx, "v2"))
 	do(d.Reboot(ctx))
@@ -80,7 +80,7 @@ func TestCommand_Failures(t *testing.T) {
 		{"fails", d.Stage(ctx, "v2"), schema.ClassRetryable, "no room"},
 		{"no image", d.Stage(ctx, ""), schema.ClassPermanent, "image"},
 		{"an option for an image", d.Stage(ctx, "--force"), schema.ClassPermanent, "image"},
-		{"missing", d.Undo(ctx), schema.ClassPermanent, "/no/such/program"},
+		{"missing", d.Undo(ctx, "v1"), schema.ClassPermanent, "/no/such/program"},
 		{"not configured", d.Reboot(ctx), schema.ClassPermanent, "spec.os.reboot"},
 		{"boot id outside the root", bootID, schema.ClassRetryable, "no such file"},
 	} {
