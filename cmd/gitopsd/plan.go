@@ -70,7 +70,7 @@ something would. Without it: 0. An invalid head always ends with 3.`,
 			then: func(s *sides, in preview.Input) error {
 				doc := preview.Compare(in)
 				for _, p := range in.Head.Fleet.Problems {
-					doc.Summary.Warnings = append(doc.Summary.Warnings, problemText(p))
+					doc.Summary.Warnings = append(doc.Summary.Warnings, warningText(p))
 				}
 				if err := notes.plan(a, s, doc); err != nil {
 					return err

@@ -10,6 +10,13 @@ import (
 // problemText is a problem on one line, as compilers write it, with its hint.
 func problemText(p schema.Problem) string { return listing.Line(p) }
 
+// warningText is problemText without the word, for lists that are of warnings
+// alone.
+func warningText(p schema.Problem) string {
+	p.Severity = schema.SeverityError
+	return listing.Line(p)
+}
+
 // tally counts errors and warnings.
 func tally(problems []schema.Problem) (wrong, warnings int) { return listing.Tally(problems) }
 

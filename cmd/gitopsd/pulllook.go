@@ -161,7 +161,7 @@ func (l *pullLook) look(ctx context.Context, p github.Pull) (github.Review, erro
 		return review, nil
 	}
 	for _, problem := range review.Problems {
-		plan.Summary.Warnings = append(plan.Summary.Warnings, problemText(problem))
+		plan.Summary.Warnings = append(plan.Summary.Warnings, warningText(problem))
 	}
 	review.Plan = github.Verdict{State: github.Success, Words: planWords(plan)}
 	review.Comment = comment.Render(plan, comment.Options{Command: l.command(plan.Head, plan.Base)})

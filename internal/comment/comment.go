@@ -112,13 +112,24 @@ func verdict(p *preview.Plan) string {
 		for i := range p.Changes {
 			changed += len(p.Changes[i].Devices)
 		}
-		words = append(words, changeText(changed))
+		if p.Base.Commit != "" && changed == 0 && len(p.PolicyChanges) == 0 && stays(&p.Membership) {
+			words = append(words, "nothing changes")
+		} else {
+			words = append(words, changeText(changed))
+		}
 	}
 	if n := len(p.PolicyChanges); n > 0 {
 		words = append(words, counted(n, "policy")+" "+pick(n == 1, "changes", "change"))
 	}
 	if n := lessCareful(p.PolicyChanges); n > 0 {
 		words = append(words, counted(n, "setting")+" less careful")
+	}
+	switch n := holdsAndPins(p.Membership.Settings); n {
+	case 0:
+	case 1:
+		words = append(words, "1 hold or pin changes")
+	default:
+		words = append(words, fmt.Sprintf("%d holds or pins change", n))
 	}
 	words = append(words, movingText(p.Summary.Upgrades))
 	if n := p.Summary.Recalls; n > 0 {
@@ -128,6 +139,21 @@ func verdict(p *preview.Plan) string {
 		words = append(words, counted(n, "warning"))
 	}
 	return strings.Join(words, ", ")
+}
+
+// stays says that nobody comes, goes, moves, or is held or pinned otherwise.
+func stays(m *preview.Membership) bool {
+	return len(m.Added)+len(m.Removed)+len(m.Moved)+len(m.NoTarget)+len(m.Settings) == 0
+}
+
+func holdsAndPins(list []preview.DeviceSetting) int {
+	n := 0
+	for _, s := range list {
+		if s.Field == "hold" || s.Field == "pin" {
+			n++
+		}
+	}
+	return n
 }
 
 func changeText(n int) string {
@@ -171,8 +197,11 @@ func compared(p *preview.Plan) string {
 }
 
 func place(p preview.Place) string {
+	if p.Commit != "" && strings.HasPrefix(p.Commit, p.Name) {
+		return code(view.Short(p.Name))
+	}
 	text := code(clip(p.Name, longestName))
-	if p.Commit == "" || strings.HasPrefix(p.Commit, p.Name) {
+	if p.Commit == "" {
 		return text
 	}
 	return text + " (" + code(clip(view.Short(p.Commit), longestName)) + ")"

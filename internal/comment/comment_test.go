@@ -30,3 +30,32 @@ func TestB116(t *testing.T) {
 		}
 	}
 }
+
+// A change that is of holds and pins alone does something, one that is of pages
+// does nothing, and a commit that was named by its whole hash is abbreviated.
+func TestTitlesOfChangesThatNoSpecShows(t *testing.T) {
+	const head, base = "c7a6b03ff77f7e63482d5f9dff875df7a022cd39", "2c20f2cd6f2c51fab3c0941a6237ffdcbb96e35c"
+	for name, c := range map[string]struct {
+		settings []preview.DeviceSetting
+		want     []string
+	}{
+		"a page": {nil, []string{"### gitopsd plan: nothing changes, 1 moves next\n", "\n`c7a6b03` against `2c20f2c`.\n"}},
+		"a hold": {[]preview.DeviceSetting{{Device: "gw-1", Field: "hold", Words: "held: fan"}},
+			[]string{"### gitopsd plan: no device changes, 1 hold or pin changes, 1 moves next\n", "\n- `gw-1`: held: fan\n"}},
+		"a hold and a pin of two": {[]preview.DeviceSetting{{Device: "gw-1", Field: "hold", Words: "held: fan"}, {Device: "gw-2", Field: "hold", Words: "held: fan"},
+			{Device: "gw-1", Field: "pin", Words: "pinned to v1.0.0"}},
+			[]string{": no device changes, 3 holds or pins change, 1 moves next\n", "\n- `gw-1`, `gw-2`: held: fan\n- `gw-1`: pinned to `v1.0.0`\n"}},
+		"what is forgotten": {[]preview.DeviceSetting{{Device: "gw-1", Field: "forgetFailuresBefore", Words: "failures count that were forgotten"}},
+			[]string{": no device changes, 1 moves next\n", "\n- `gw-1`: failures count that were forgotten\n"}},
+	} {
+		body := comment.Render(&preview.Plan{
+			Head: preview.Place{Name: head, Commit: head}, Base: &preview.Place{Name: base, Commit: base},
+			Membership: preview.Membership{Settings: c.settings}, Summary: preview.Summary{Upgrades: 1},
+		}, comment.Options{})
+		for _, want := range c.want {
+			if !strings.Contains(body, want) {
+				t.Errorf("%s: no %q in\n%s", name, want, body)
+			}
+		}
+	}
+}

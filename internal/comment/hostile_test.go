@@ -118,6 +118,9 @@ func (m modeled) plan() *preview.Plan {
 			Added: list(m, m.str), Removed: list(m, m.str),
 			Moved:    list(m, func() preview.Move { return preview.Move{Device: m.str(), From: m.str(), To: m.str()} }),
 			NoTarget: list(m, func() preview.NoTarget { return preview.NoTarget{Device: m.str(), Reason: m.str()} }),
+			Settings: list(m, func() preview.DeviceSetting {
+				return preview.DeviceSetting{Device: m.str(), Field: m.str(), Words: m.str()}
+			}),
 		},
 		WorstCase: list(m, func() preview.Reach {
 			return preview.Reach{Policy: m.str(), Target: m.str(), Devices: m.num(), Of: m.num(), Words: list(m, m.str), NeverSeen: m.num()}

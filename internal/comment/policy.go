@@ -85,6 +85,11 @@ func (d *document) membership(m *preview.Membership) {
 		}
 		rows = append(rows, counted(len(ids), "device")+" with nothing to go to any more: "+names(ids))
 	}
+	for list := m.Settings; len(list) > 0; {
+		alike := preview.AlikeSettings(list)
+		rows = append(rows, names(alike)+": "+prose(list[0].Words))
+		list = list[len(alike):]
+	}
 	const most = 20 // ways to come, go and move
 	d.list(keepMembership, "Who", most, len(rows), func(i int) string { return rows[i] })
 }

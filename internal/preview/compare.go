@@ -87,7 +87,7 @@ func Compare(in Input) *Plan {
 		TypeMeta: schema.TypeMeta{APIVersion: schema.APIVersion, Kind: "Plan"},
 		Head:     in.Head.Place, Note: in.Note,
 		Changes: []Group{}, PolicyChanges: []PolicyChange{}, WorstCase: []Reach{},
-		Membership: Membership{Added: []string{}, Removed: []string{}, Moved: []Move{}, NoTarget: []NoTarget{}},
+		Membership: Membership{Added: []string{}, Removed: []string{}, Moved: []Move{}, NoTarget: []NoTarget{}, Settings: []DeviceSetting{}},
 	}
 	switch {
 	case in.Base != nil:

@@ -7,7 +7,7 @@ import (
 
 // membership is who comes, goes, and is governed by another policy.
 func (c *comparer) membership() Membership {
-	m := Membership{Added: []string{}, Removed: []string{}, Moved: []Move{}, NoTarget: []NoTarget{}}
+	m := Membership{Added: []string{}, Removed: []string{}, Moved: []Move{}, NoTarget: []NoTarget{}, Settings: []DeviceSetting{}}
 	if c.Base != nil {
 		for _, b := range c.Base.Fleet.Devices {
 			if c.Head.Fleet.Member(b.ID) == nil {
@@ -44,6 +44,7 @@ func (c *comparer) membership() Membership {
 	slices.SortFunc(m.NoTarget, func(a, b NoTarget) int {
 		return cmp.Or(cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Device, b.Device))
 	})
+	m.Settings = c.settings()
 	if c.DeletionLimit != nil {
 		_, total := c.gone()
 		m.DeletionLimit = c.DeletionLimit(total)

@@ -150,6 +150,8 @@ type Membership struct {
 	Moved   []Move   `json:"moved"`
 	// NoTarget are the devices that had something to be, and have no more.
 	NoTarget []NoTarget `json:"noTarget"`
+	// Settings are what the devices' own files say otherwise than before.
+	Settings []DeviceSetting `json:"settings"`
 	// DeletionLimit is how many devices may go at once; 0 = it is not known.
 	DeletionLimit int `json:"deletionLimit,omitempty"`
 }
@@ -165,6 +167,13 @@ type Move struct {
 type NoTarget struct {
 	Device string `json:"device"`
 	Reason string `json:"reason"`
+}
+
+// DeviceSetting is a hold, a pin or the like that comes, goes or changes.
+type DeviceSetting struct {
+	Device string `json:"device"`
+	Field  string `json:"field"` // of the device's spec
+	Words  string `json:"words"`
 }
 
 // Reach is how many devices of a policy a bad release gets to at most.

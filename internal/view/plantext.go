@@ -68,8 +68,11 @@ func (t *planText) head(head preview.Place, base *preview.Place, note string) {
 }
 
 func placeText(p preview.Place) string {
+	if p.Commit != "" && strings.HasPrefix(p.Commit, p.Name) {
+		return Clean(Short(p.Name))
+	}
 	name := Clean(p.Name)
-	if p.Commit == "" || strings.HasPrefix(p.Commit, p.Name) {
+	if p.Commit == "" {
 		return name
 	}
 	return name + " (" + Short(p.Commit) + ")"
@@ -307,7 +310,7 @@ func MayGo(p *preview.PolicyChange) []string {
 }
 
 func (t *planText) membership(m *preview.Membership) {
-	if len(m.Added)+len(m.Removed)+len(m.Moved)+len(m.NoTarget) == 0 {
+	if len(m.Added)+len(m.Removed)+len(m.Moved)+len(m.NoTarget)+len(m.Settings) == 0 {
 		return
 	}
 	t.section("WHO")
@@ -338,6 +341,11 @@ func (t *planText) membership(m *preview.Membership) {
 			ids = append(ids, v.Device)
 		}
 		t.line(0, counted(n, "device")+" with nothing to go to any more  "+namesText(ids))
+	}
+	for list := m.Settings; len(list) > 0; {
+		alike := preview.AlikeSettings(list)
+		t.line(0, Clean(list[0].Words)+"  "+namesText(alike))
+		list = list[len(alike):]
 	}
 }
 

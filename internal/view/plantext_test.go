@@ -30,7 +30,7 @@ func hostilePlan(text string) *preview.Plan {
 		}},
 		PolicyChanges: []preview.PolicyChange{{Policy: text, Op: preview.Changed, MayGo: 5, Fields: []preview.PolicyField{{Words: text, Careful: "less"}}}},
 		Membership: preview.Membership{Added: []string{text}, Removed: []string{text}, Moved: []preview.Move{{Device: text, From: text, To: text}},
-			NoTarget: []preview.NoTarget{{Device: text, Reason: text}}},
+			NoTarget: []preview.NoTarget{{Device: text, Reason: text}}, Settings: []preview.DeviceSetting{{Device: text, Field: text, Words: text}}},
 		WorstCase: []preview.Reach{{Policy: text, Target: text, Devices: 1, Of: 2, Words: []string{text}}},
 		Verdicts:  []preview.Verdict{{Device: text, Policy: text, Code: text, Reason: text, Version: text, Target: text, Wave: text, Position: 1}},
 		Recalls:   []preview.Recall{{Device: text, Because: text}},
