@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"os"
 	"strings"
 	"testing"
 )
@@ -137,4 +138,17 @@ func FuzzTemplate(f *testing.F) {
 			t.Errorf("%q: %q and %q, %v and %v", text, first, second, err1, err2)
 		}
 	})
+}
+
+// Nowhere else can one read what there is to call.
+func TestTemplateFunctionsAreOnTheirPage(t *testing.T) {
+	page, err := os.ReadFile("../docs/howto/fill-in-values.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range TemplateFunctions() {
+		if !strings.Contains(string(page), "`"+name+"`") {
+			t.Errorf("the page does not name %s", name)
+		}
+	}
 }
