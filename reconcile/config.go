@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -16,6 +17,7 @@ import (
 	"github.com/gitopsd/gitopsd/reconcile/internal/files"
 	"github.com/gitopsd/gitopsd/reconcile/internal/hooks"
 	"github.com/gitopsd/gitopsd/reconcile/internal/osimage"
+	"github.com/gitopsd/gitopsd/reconcile/internal/units"
 	"github.com/gitopsd/gitopsd/schema"
 )
 
@@ -60,6 +62,9 @@ type Config struct {
 	ReadStep func(op, path string) error
 
 	Driver osimage.Driver // in place of the programs that OS names; tests boot with it
+	// Systemd reaches the service manager; nil = the one of this device, where
+	// the root is the device's own and there is one.
+	Systemd func(ctx context.Context) (units.Manager, error)
 }
 
 // ErrLocked means that another agent works on the same root.
@@ -90,8 +95,9 @@ type Agent struct {
 	control Control
 	root    *disk.Root
 	files   *files.Controller
-	os      osimage.Driver // nil where none is configured
-	osTo    string         // version that the image being prepared stands for
+	units   *units.Controller // nil where there is no systemd
+	os      osimage.Driver    // nil where none is configured
+	osTo    string            // version that the image being prepared stands for
 	bootID  string
 	store   *store
 	reports *reporter
@@ -116,6 +122,7 @@ type Agent struct {
 	noWayBack    ongoing
 	noRepair     ongoing
 	drift        []string
+	unitStates   []schema.UnitState // as they were last looked at
 	driftReason  string
 }
 
@@ -156,7 +163,7 @@ func New(c Config) (*Agent, error) {
 	a.clock = clock{now: c.Now, up: c.Uptime, boot: cmp.Or(a.bootID, processBoot())}
 	a.store, err = openStore(root, c.InitialVersion, a.clock, c.Logger)
 	if err == nil {
-		err = a.openFiles()
+		err = a.openRecords()
 	}
 	if err != nil {
 		a.Close()
@@ -224,8 +231,15 @@ func (c *Config) setDefaults() {
 	}
 }
 
-// openFiles also serves after the state was lost at run time: what the
-// controller remembers must be what is on disk.
+// openRecords also serves after the state was lost at run time: what the
+// controllers remember must be what is on disk.
+func (a *Agent) openRecords() error {
+	if err := a.openFiles(); err != nil {
+		return err
+	}
+	return a.openUnits()
+}
+
 func (a *Agent) openFiles() error {
 	fc, err := files.New(files.Config{
 		Root: a.root, State: stateDir, Protected: a.cfg.Protected, Now: a.now,
@@ -248,8 +262,9 @@ func (a *Agent) Close() error {
 	return errors.Join(errs...)
 }
 
-// Capabilities lists what this agent can do, in the words of specs: with an
-// os driver of that name, or none.
+// Capabilities lists what an agent can do on every device, in the words of
+// specs: with an os driver of that name, or none. Where systemd answers, it has
+// "units" too.
 func Capabilities(driver string) []string {
 	caps := []string{"confirm", "directories", "files", "hooks", "onDevice", "requires", "resources.disk"}
 	if driver != "" {
@@ -260,10 +275,16 @@ func Capabilities(driver string) []string {
 }
 
 func (a *Agent) capabilities() []string {
-	if a.os == nil {
-		return Capabilities("")
+	driver := ""
+	if a.os != nil {
+		driver = a.os.Name()
 	}
-	return Capabilities(a.os.Name())
+	caps := Capabilities(driver)
+	if a.units != nil {
+		caps = append(caps, "units")
+		slices.Sort(caps)
+	}
+	return caps
 }
 
 // kernelBootID names the running boot on every Linux.

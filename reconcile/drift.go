@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gitopsd/gitopsd/reconcile/internal/failure"
 	"github.com/gitopsd/gitopsd/reconcile/internal/files"
 	"github.com/gitopsd/gitopsd/schema"
 )
@@ -36,22 +37,24 @@ func (a *Agent) repair(ctx context.Context) (changed bool) {
 	}
 	var paths []string
 	a.drift, a.driftReason = nil, ""
+	whole := wholeSet(spec)
 	if spec.OnDevice != nil && spec.OnDevice.Drift == schema.DriftReport {
-		a.drift, err = a.files.Drift(spec, a.payload)
+		a.drift, err = a.files.Drift(whole, a.payload)
 		if err != nil {
 			a.driftReason = "drift could not be looked for: " + oneLine(err.Error())
 		}
-	} else if paths, err = a.files.Apply(ctx, spec, a.payload, files.Repair); err != nil {
+	} else if paths, err = a.mend(ctx, whole); err != nil {
 		if ctx.Err() != nil {
 			return false
 		}
 		a.noRepairBecause("drift could not be repaired", err)
 		a.driftReason = "drift could not be repaired: " + oneLine(err.Error())
-		a.drift, _ = a.files.Drift(spec, a.payload) // what can be told of it
+		a.drift, _ = a.files.Drift(whole, a.payload) // what can be told of it
 	}
 	if len(paths) > 0 {
 		a.log.Info("drift repaired", "paths", paths)
 	}
+	a.unitDrift(ctx, spec)
 	if err == nil {
 		if lasted, was := a.noRepair.over(a.up()); was {
 			a.log.Info("the device is as its spec says again", "after", lasted)
@@ -61,6 +64,33 @@ func (a *Agent) repair(ctx context.Context) (changed bool) {
 	slices.Sort(a.drift)
 	a.changed()
 	return len(paths) > 0
+}
+
+// mend makes the device be as its spec says. It gives the paths and units that
+// it changed.
+func (a *Agent) mend(ctx context.Context, whole *schema.Spec) ([]string, error) {
+	before := a.prepareUnits(ctx, whole)
+	paths, err := a.files.Apply(ctx, whole, a.payload, files.Repair)
+	if ctx.Err() != nil {
+		return paths, ctx.Err()
+	}
+	changed, after := a.finishUnits(ctx, whole, false)
+	return append(paths, changed...), failure.Join(before, err, after)
+}
+
+// unitDrift tells of units that are not as the spec says, and were not or
+// could not be put right.
+func (a *Agent) unitDrift(ctx context.Context, spec *schema.Spec) {
+	differ, err := a.lookAtUnits(ctx, spec)
+	if err != nil && a.driftReason == "" {
+		a.driftReason = "units could not be looked at: " + oneLine(err.Error())
+	}
+	for _, d := range differ {
+		a.drift = append(a.drift, d.Unit)
+		if a.driftReason == "" {
+			a.driftReason = oneLine("unit " + d.Unit + ": " + d.Why)
+		}
+	}
 }
 
 func (a *Agent) noRepairBecause(what string, err error) {

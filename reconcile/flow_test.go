@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gitopsd/gitopsd/reconcile/internal/units"
 	"github.com/gitopsd/gitopsd/schema"
 )
 
@@ -718,10 +720,20 @@ func TestCapabilitiesAreWhatSpecsAskFor(t *testing.T) {
 		"directories": tree{"/b": tree{}}, "resources": tree{"disk": tree{"minFree": "1"}},
 		"hooks": tree{"afterUpdating": tree{"x": tree{"run": []any{"true"}}}}, "confirm": "off", "onDevice": tree{"retries": 1},
 	}
-	want := schema.Needs(spec)
-	if diff := cmp.Diff(want, Capabilities("command")); diff != "" {
+	spec["units"] = tree{"a.service": tree{"state": "started"}}
+	d := newDevice(t)
+	d.cfg.OS = &schema.OSConfig{}
+	d.cfg.Systemd = func(context.Context) (units.Manager, error) { return nil, units.ErrNoSystemd }
+	a := d.agent()
+	defer a.Close()
+	if diff := cmp.Diff(schema.Needs(spec), a.capabilities()); diff != "" {
 		t.Errorf("(-asked +offered)\n%s", diff)
 	}
+	delete(spec, "units")
+	if diff := cmp.Diff(schema.Needs(spec), Capabilities("command")); diff != "" {
+		t.Errorf("without systemd: (-asked +offered)\n%s", diff)
+	}
+	spec["units"] = nil
 	if n := reflect.TypeFor[schema.Spec]().NumField(); n != len(spec) {
 		t.Errorf("a spec has %d fields, this test knows %d", n, len(spec))
 	}

@@ -104,7 +104,7 @@ func (a *Agent) pass(ctx context.Context, poll bool) (Result, error) {
 	lost, err := a.store.verify()
 	if err == nil && lost {
 		a.rest()
-		err = a.openFiles()
+		err = a.openRecords()
 	}
 	if err != nil {
 		res := a.stateFailed(err)

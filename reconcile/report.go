@@ -30,6 +30,7 @@ func (a *Agent) report() *schema.Report {
 		BusyReason:        a.live.busy,
 		Hold:              a.live.hold,
 		Drift:             slices.Clone(a.drift[:min(len(a.drift), maxDrift)]),
+		Units:             slices.Clone(a.unitStates),
 		Recalled:          a.doc.recalled,
 		Assigned:          a.doc.problem,
 	}

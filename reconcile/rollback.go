@@ -40,7 +40,11 @@ func (a *Agent) rollBack(ctx context.Context, what string) Result {
 		return a.rebootBack(ctx, spec)
 	}
 	errs = append(errs, err)
-	changed, err := a.files.Apply(ctx, spec, a.payload, files.Back)
+	whole := wholeSet(spec)
+	errs = append(errs, a.prepareUnits(ctx, whole))
+	changed, err := a.files.Apply(ctx, whole, a.payload, files.Back)
+	errs = append(errs, err)
+	_, err = a.finishUnits(ctx, whole, false)
 	errs = append(errs, err)
 	errs = append(errs, a.hooksBack(ctx, spec, changed))
 	if ctx.Err() != nil {
@@ -118,6 +122,7 @@ func (a *Agent) rolledBack(ctx context.Context, what string) Result {
 		return a.stateFailed(err)
 	}
 	a.rollbackWait = 0
+	a.noteUnits(ctx)
 	a.prune()
 	a.rest()
 	to := "back on " + a.store.current.Version

@@ -103,7 +103,7 @@ func (a *Agent) desiredNow() (record, *schema.Spec, error) {
 // preCheck finds what would stop the update, while nothing changes.
 func (a *Agent) preCheck(ctx context.Context, r *record, spec *schema.Spec) error {
 	// not retryable: dependencies, before-update hooks
-	if err := a.dependencies(spec); err != nil {
+	if err := a.dependencies(ctx, spec); err != nil {
 		return err
 	}
 	err := hooks.Run(ctx, hooks.BeforeUpdating, hooks.Of(spec.Hooks, hooks.BeforeUpdating), a.hookContext(r), a.warn)
@@ -130,7 +130,7 @@ func (a *Agent) preCheck(ctx context.Context, r *record, spec *schema.Spec) erro
 	return checks.Disk(a.root.Dir(), res, need)
 }
 
-func (a *Agent) dependencies(spec *schema.Spec) error {
+func (a *Agent) dependencies(ctx context.Context, spec *schema.Spec) error {
 	if spec.Requires != nil {
 		if err := checks.Requires(a.root.Dir(), a.cfg.AgentVersion, spec.Requires); err != nil {
 			return err
@@ -151,7 +151,8 @@ func (a *Agent) dependencies(spec *schema.Spec) error {
 			return failure.Permanent("confirm", u, "an http or https URL is wanted")
 		}
 	}
-	return a.files.Check(spec, a.payload)
+	whole := wholeSet(spec)
+	return failure.Join(a.files.Check(a.withoutMasks(whole), a.payload), a.checkUnits(ctx, whole))
 }
 
 // needs is about how many bytes the update will write: files that differ from
@@ -163,8 +164,9 @@ func (a *Agent) needs(r *record, spec *schema.Spec) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
+	cur = wholeSet(cur)
 	need := int64(len(r.Spec))
-	for p, f := range spec.Files {
+	for p, f := range wholeSet(spec).Files {
 		if f == nil || sameContent(f, cur.Files[p]) {
 			continue
 		}
@@ -296,11 +298,18 @@ func (a *Agent) reconcile(ctx context.Context, r *record, spec *schema.Spec) (re
 			return false, err
 		}
 	}
-	changed, err := a.files.Apply(ctx, spec, a.payload, files.Onward)
+	whole := wholeSet(spec)
+	if err := a.prepareUnits(ctx, whole); err != nil {
+		return false, err
+	}
+	changed, err := a.files.Apply(ctx, whole, a.payload, files.Onward)
 	if err != nil {
 		return false, err
 	}
 	if err := a.noteChanged(changed); err != nil {
+		return false, err
+	}
+	if _, err := a.finishUnits(ctx, whole, rebootDue); err != nil {
 		return false, err
 	}
 	if spec.Hooks != nil {
@@ -362,6 +371,7 @@ func (a *Agent) succeed(ctx context.Context) Result {
 		return a.stateFailed(err)
 	}
 	a.drift, a.driftReason = nil, ""
+	a.noteUnits(ctx)
 	a.prune()
 	loadBallast(a.root, a.freeDisk())
 	a.rest()

@@ -150,7 +150,7 @@ func (a *Agent) watched() []string {
 		return a.folders
 	}
 	a.folders, a.watchedOf = nil, cur.Attempt
-	for _, f := range a.files.Watched(spec) {
+	for _, f := range a.files.Watched(wholeSet(spec)) {
 		if host, err := a.root.HostPath(f); err == nil && len(a.folders) < maxWatched {
 			a.folders = append(a.folders, host)
 		}

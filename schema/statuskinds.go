@@ -265,34 +265,35 @@ type InFlight struct {
 // Report is what an agent says about its device.
 type Report struct {
 	TypeMeta
-	Metadata          Metadata  `json:"metadata"` // name = device id
-	InstallID         string    `json:"installID"`
-	Sequence          int64     `json:"sequence"` // rises within the installation
-	AgentVersion      string    `json:"agentVersion"`
-	ProtocolVersion   int       `json:"protocolVersion"`
-	Capabilities      []string  `json:"capabilities"`
-	HeartbeatInterval Duration  `json:"heartbeatInterval"`
-	BootID            string    `json:"bootID,omitempty"`
-	Current           SpecRef   `json:"current"`           // what the device is
-	Desired           *SpecRef  `json:"desired,omitempty"` // what it is on its way to
-	Generation        int64     `json:"generation"`        // of the document that it judges
-	Attempt           int64     `json:"attempt"`           // the attempt that phase and outcome speak of
-	Digest            string    `json:"digest,omitempty"`
-	Phase             Phase     `json:"phase"`
-	Reason            string    `json:"reason,omitempty"`
-	Stage             string    `json:"stage,omitempty"`
-	Begun             bool      `json:"begun"`             // this attempt has changed something
-	Outcome           Outcome   `json:"outcome,omitempty"` // ok, failed, refused, exhausted
-	Settled           bool      `json:"settled,omitempty"` // on target for the assignment's settle
-	Busy              bool      `json:"busy,omitempty"`
-	BusyReason        string    `json:"busyReason,omitempty"`
-	Hold              *Reason   `json:"hold,omitempty"`
-	Failures          []Failure `json:"failures,omitempty"`
-	Drift             []string  `json:"drift,omitempty"`    // paths that differ from the spec
-	FreeDisk          int64     `json:"freeDisk,omitempty"` // bytes
-	Recalled          int64     `json:"recalled,omitempty"` // the recall that it has seen
-	Assigned          string    `json:"assigned,omitempty"` // e.g. "other installation": why a document is not acted on
-	ReportedAt        time.Time `json:"reportedAt"`         // the device's clock
+	Metadata          Metadata    `json:"metadata"` // name = device id
+	InstallID         string      `json:"installID"`
+	Sequence          int64       `json:"sequence"` // rises within the installation
+	AgentVersion      string      `json:"agentVersion"`
+	ProtocolVersion   int         `json:"protocolVersion"`
+	Capabilities      []string    `json:"capabilities"`
+	HeartbeatInterval Duration    `json:"heartbeatInterval"`
+	BootID            string      `json:"bootID,omitempty"`
+	Current           SpecRef     `json:"current"`           // what the device is
+	Desired           *SpecRef    `json:"desired,omitempty"` // what it is on its way to
+	Generation        int64       `json:"generation"`        // of the document that it judges
+	Attempt           int64       `json:"attempt"`           // the attempt that phase and outcome speak of
+	Digest            string      `json:"digest,omitempty"`
+	Phase             Phase       `json:"phase"`
+	Reason            string      `json:"reason,omitempty"`
+	Stage             string      `json:"stage,omitempty"`
+	Begun             bool        `json:"begun"`             // this attempt has changed something
+	Outcome           Outcome     `json:"outcome,omitempty"` // ok, failed, refused, exhausted
+	Settled           bool        `json:"settled,omitempty"` // on target for the assignment's settle
+	Busy              bool        `json:"busy,omitempty"`
+	BusyReason        string      `json:"busyReason,omitempty"`
+	Hold              *Reason     `json:"hold,omitempty"`
+	Failures          []Failure   `json:"failures,omitempty"`
+	Drift             []string    `json:"drift,omitempty"`    // paths and units that differ from the spec
+	Units             []UnitState `json:"units,omitempty"`    // of the spec that the device runs
+	FreeDisk          int64       `json:"freeDisk,omitempty"` // bytes
+	Recalled          int64       `json:"recalled,omitempty"` // the recall that it has seen
+	Assigned          string      `json:"assigned,omitempty"` // e.g. "other installation": why a document is not acted on
+	ReportedAt        time.Time   `json:"reportedAt"`         // the device's clock
 }
 
 // SpecRef names a spec.
@@ -301,6 +302,15 @@ type SpecRef struct {
 	Attempt    int64  `json:"attempt,omitempty"`
 	Version    string `json:"version"`
 	Digest     string `json:"digest,omitempty"`
+}
+
+// UnitState is how one unit of a spec is.
+type UnitState struct {
+	Name string `json:"name"`
+	// State is systemd's word (active, inactive, failed, activating, …), or
+	// masked, restarting, not-found.
+	State   string `json:"state"`
+	Enabled bool   `json:"enabled,omitempty"`
 }
 
 // Failure is one failed stage of one attempt.

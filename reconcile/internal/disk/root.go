@@ -200,6 +200,19 @@ func (r *Root) Lstat(p string) (fs.FileInfo, error) {
 	return info, nil
 }
 
+// Readlink gives what a symlink at the path says, unresolved.
+func (r *Root) Readlink(p string) (string, error) {
+	real, err := r.Resolve(p)
+	if err != nil {
+		return "", err
+	}
+	to, err := r.root.Readlink(rel(real))
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", p, bare(err))
+	}
+	return to, nil
+}
+
 // ReadFile reads a regular file, through symlinks inside the root, of at most
 // limit bytes (0 = any).
 func (r *Root) ReadFile(p string, limit int64) ([]byte, error) {

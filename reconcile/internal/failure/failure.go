@@ -33,7 +33,7 @@ func (e *Error) Error() string {
 	}
 	s += ": " + Words(e.Err)
 	if e.Output != "" {
-		s += ": " + e.Output
+		s += ": " + WithoutSecrets(e.Output)
 	}
 	return s
 }

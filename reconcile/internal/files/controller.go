@@ -83,6 +83,32 @@ func (c *Controller) Drift(spec *schema.Spec, p Payloads) ([]string, error) {
 	return drift, joinErrors(errs)
 }
 
+// Ahead lists the paths that an Apply of the spec would make different, sorted:
+// those of Drift, and files that go or come back. What cannot be compared is
+// left to Apply, which tells of it.
+func (c *Controller) Ahead(spec *schema.Spec, p Payloads) []string {
+	ahead, _ := c.Drift(spec, p)
+	wants, _ := c.wants(spec)
+	wanted := index(wants)
+	for at, e := range c.managed {
+		if e.Dir || wanted[at] != nil {
+			continue
+		}
+		info, err := c.root.Lstat(at)
+		switch {
+		case err != nil && e.Original == nil:
+			continue
+		case err == nil && e.Original != nil && info.Mode().IsRegular() && disk.MetaOf(info) == e.Original.meta():
+			if sum, err := c.root.Sum(at); err == nil && sum == e.Original.Sum {
+				continue
+			}
+		}
+		ahead = append(ahead, e.Spec)
+	}
+	sort.Strings(ahead)
+	return ahead
+}
+
 // asWanted compares content, mode and owner with what is on the disk.
 func (c *Controller) asWanted(w *want) (bool, error) {
 	info, err := c.root.Lstat(w.real)

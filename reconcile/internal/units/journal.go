@@ -2,24 +2,28 @@ package units
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	"github.com/gitopsd/gitopsd/reconcile/internal/failure"
 	"github.com/gitopsd/gitopsd/reconcile/internal/hooks"
+	"github.com/gitopsd/gitopsd/schema"
 )
 
 const (
-	// journalLines is how much of a unit's end is told; failures are bounded in
-	// bytes too.
-	journalLines = "30"
+	// journalLines is how much of a unit's end is told, in lines; a failure is
+	// bounded in bytes too.
+	journalLines = 30
 	// journalLimit is for a journal on a slow card, in seconds.
 	journalLimit = 20
 )
 
 // Journal gives the end of what a unit has said since a time in this boot, for
-// a failure's output; "" where nothing can be had.
+// a failure's output, without what looks like a secret; "" where nothing can
+// be had.
 func Journal(ctx context.Context, unit string, since time.Time) string {
-	argv := []string{"journalctl", "--no-pager", "--quiet", "--output=cat", "--boot", "--lines=" + journalLines, "--unit=" + unit}
+	argv := []string{"journalctl", "--no-pager", "--quiet", "--output=cat", "--boot", fmt.Sprintf("--lines=%d", journalLines), "--unit=" + unit}
 	if !since.IsZero() {
 		argv = append(argv, fmt.Sprintf("--since=@%d", since.Unix()))
 	}
@@ -27,5 +31,19 @@ func Journal(ctx context.Context, unit string, since time.Time) string {
 	if err != nil {
 		return ""
 	}
-	return withoutSecrets(out)
+	return failure.WithoutSecrets(out)
+}
+
+// jobFailure makes a failure of what [Manager.Do] says of one job.
+func (c *Controller) jobFailure(ctx context.Context, err error, since time.Time) error {
+	var j *JobError
+	if !errors.As(err, &j) {
+		return failed("", err)
+	}
+	return c.unitFailure(ctx, j.Unit, since, j)
+}
+
+// unitFailure tells what became of a unit, with the end of its journal.
+func (c *Controller) unitFailure(ctx context.Context, unit string, since time.Time, err error) error {
+	return &failure.Error{Class: schema.ClassRetryable, Component: component, Element: unit, Output: c.journal(ctx, unit, since), Err: err}
 }

@@ -26,6 +26,9 @@ type Manager interface {
 	Disable(ctx context.Context, name string) error
 	Mask(ctx context.Context, name string) error
 	Unmask(ctx context.Context, name string, runtime bool) error
+	// ResetFailed forgives a unit that it failed, so that one without a file is
+	// forgotten.
+	ResetFailed(ctx context.Context, name string) error
 	Close()
 }
 
@@ -112,7 +115,9 @@ func (s *State) Missing() bool {
 }
 
 // Masked says whether the unit is kept from starting by a link to nothing.
-func (s *State) Masked() bool { return s.Load == "masked" || s.File == "masked" || s.File == "masked-runtime" }
+func (s *State) Masked() bool {
+	return s.Load == "masked" || s.File == "masked" || s.File == "masked-runtime"
+}
 
 // RunState is a unit's state in a word, for reports: that of its activity, and
 // what makes it more than that.

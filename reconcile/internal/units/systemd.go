@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"path"
-	"strings"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/dbus"
@@ -111,6 +110,19 @@ func (s *systemd) Unmask(ctx context.Context, name string, runtime bool) error {
 	_, err := s.conn.UnmaskUnitFilesContext(ctx, []string{name}, runtime)
 	return said("unmask", name, err)
 }
+
+func (s *systemd) ResetFailed(ctx context.Context, name string) error {
+	ctx, cancel := call(ctx)
+	defer cancel()
+	err := s.conn.ResetFailedUnitContext(ctx, name)
+	if isError(err, noSuchUnit) {
+		return nil
+	}
+	return said("forgive", name, err)
+}
+
+// noSuchUnit is systemd's word for a unit that it has not loaded.
+const noSuchUnit = "org.freedesktop.systemd1.NoSuchUnit"
 
 func said(what, name string, err error) error {
 	if err != nil {
@@ -270,13 +282,13 @@ func (s *systemd) begin(ctx context.Context, j Job) (running, error) {
 	defer cancel()
 	if j.Verb == Start || j.Verb == Restart {
 		// Earlier starts must not count against this one.
-		_ = s.conn.ResetFailedUnitContext(bounded, j.Unit) // one that is not loaded has none
+		_ = s.ResetFailed(bounded, j.Unit) // if that cannot be, the start says so
 	}
 	if _, err := do(bounded, j.Unit, "replace", r.result); err != nil {
 		if ctx.Err() != nil {
 			return r, ctx.Err()
 		}
-		if j.Verb == Stop && isError(err, "org.freedesktop.systemd1.NoSuchUnit") {
+		if j.Verb == Stop && isError(err, noSuchUnit) {
 			r.result <- "done" // what is not there does not run
 			return r, nil
 		}
@@ -314,8 +326,4 @@ func (s *systemd) wait(ctx context.Context, r running, begun time.Time) error {
 			}
 		}
 	}
-}
-
-func isTemplate(name string) bool {
-	return strings.HasSuffix(strings.TrimSuffix(name, path.Ext(name)), "@")
 }
