@@ -119,7 +119,7 @@ func (d *doctor) webhookSecret() {
 		return
 	}
 	if _, err := webhook.ReadSecrets(d.spec.Webhook.SecretFile); err != nil {
-		d.failed(name, err, "put the secret of the webhook into the file that webhook.secretFile names, readable for the daemon's user")
+		d.failed(name, err, "put one secret, or two while it is being changed, each in a line, into the file that webhook.secretFile names, readable for the daemon's user")
 		return
 	}
 	d.ok(name, "%s", d.spec.Webhook.SecretFile)

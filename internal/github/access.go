@@ -66,7 +66,11 @@ func (a *access) wrong(name, detail, remedy string) {
 func (a *access) identity(ctx context.Context) bool {
 	login, err := a.client.self(ctx)
 	if err != nil {
-		a.wrong("credentials", err.Error(), remedy(err))
+		does := remedy(err)
+		if kindOf(err) == KindUnavailable {
+			does = "check github.apiURL and the way there, with its proxy; a daemon tries again by itself"
+		}
+		a.wrong("credentials", err.Error(), does)
 		return false
 	}
 	a.found("credentials", "comments are written as "+clean(login))
