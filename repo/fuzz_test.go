@@ -203,6 +203,35 @@ func TestTreeBomb(t *testing.T) {
 	}
 }
 
+// Few entries below folders of long names are as many bytes as millions.
+func TestTreeBombOfLongPaths(t *testing.T) {
+	objs := map[oid][]byte{}
+	folder := func(id oid, mode uint32, names ...string) oid {
+		var entries []treeEntry
+		for _, n := range names {
+			entries = append(entries, treeEntry{name: n, mode: mode, id: id})
+		}
+		data := encodeTree(entries)
+		made := hashObject(typeTree, data)
+		objs[made] = data
+		return made
+	}
+	ten := strings.Split("0123456789", "")
+	id, mode := hashObject(typeBlob, nil), uint32(modeFile)
+	for range 5 {
+		id, mode = folder(id, mode, ten...), modeTree
+	}
+	for range 40 {
+		id = folder(id, mode, strings.Repeat("n", 250))
+	}
+	told := 0
+	w := &walker{get: func(_ context.Context, id oid, _ objectType) ([]byte, error) { return objs[id], nil }}
+	err := w.walk(context.Background(), id, "", 0, func(path string, _ treeEntry) error { told += len(path); return nil })
+	if !hasKind(err, kindCorrupt) || told > maxPaths {
+		t.Fatalf("%d bytes of paths and %v, want an error of the kind corrupt before so many", told, err)
+	}
+}
+
 func TestHostileTrees(t *testing.T) {
 	id := strings.Repeat("x", 20)
 	for name, data := range map[string]string{

@@ -13,15 +13,19 @@ type source func(ctx context.Context, id oid, typ objectType) ([]byte, error)
 const (
 	// maxDepth bounds the folders in a path; a deeper one is hostile.
 	maxDepth = 64
-	// maxWalk bounds the entries of one walk: a tree of a few kilobytes can
-	// name itself a million times over.
-	maxWalk = 5 << 20
+	// maxWalk bounds the entries of one walk, and maxPaths the bytes of their
+	// paths: a tree of a few kilobytes can name itself a million times over, and
+	// whoever walks it mostly keeps what it is told. The status of a hundred
+	// thousand devices has less than half as many.
+	maxWalk  = 1 << 20
+	maxPaths = 256 << 20
 )
 
 // walker counts, so that no tree can keep it busy for ever.
 type walker struct {
-	get  source
-	seen int
+	get   source
+	seen  int
+	bytes int // of paths
 }
 
 // tree reads a folder; its errors name the path, which ends with a slash.
@@ -42,6 +46,12 @@ func (w *walker) tree(ctx context.Context, id oid, path string, depth int) ([]tr
 	}
 	if w.seen += len(entries); w.seen > maxWalk {
 		return nil, fail(kindCorrupt, "folder %q: more than %d entries up to here", shownFolder(path), maxWalk)
+	}
+	for _, e := range entries {
+		w.bytes += len(path) + len(e.name)
+	}
+	if w.bytes > maxPaths {
+		return nil, fail(kindCorrupt, "folder %q: the paths up to here have more than %d MiB", shownFolder(path), maxPaths>>20)
 	}
 	return entries, nil
 }
