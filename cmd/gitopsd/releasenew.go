@@ -50,9 +50,6 @@ larger than a payload may be (64 MiB).`,
 		return offerReleases(a, args)
 	})
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if from == "" {
-			return withHint(usagef("--from is missing"), "name the release to copy: gitopsd release new %s %s --from OLD", shellWord(args[0]), shellWord(args[1]))
-		}
 		return a.change(cmd.Context(), folder(args, 2), options, func(t *workTree) (edited, error) { return t.newRelease(args[0], args[1], from) })
 	}
 	return cmd
@@ -67,9 +64,15 @@ func (t *workTree) newRelease(line, version, from string) (edited, error) {
 		}
 		return edited{}, withHint(err, "a line is a folder below releases/; it has %s", or(some(t.lines()), "none"))
 	}
-	_, files := t.releasesOf(line)
+	versions, files := t.releasesOf(line)
 	old := files[from]
 	switch {
+	case from == "":
+		newest := "OLD"
+		if len(versions) > 0 {
+			newest = versions[0]
+		}
+		return edited{}, withHint(usagef("--from is missing"), "name the release to copy: gitopsd release new %s %s --from %s", shellWord(line), shellWord(version), shellWord(newest))
 	case version == "" || strings.ContainsAny(version, "/\\\x00") || parseVersion(version) == nil:
 		return edited{}, withHint(usagef("%q is no version", version), "a version looks like v1.5.0 or v1.5.0-rc.1")
 	case files[version] != "":
