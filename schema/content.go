@@ -164,7 +164,7 @@ func (f *file) checkName() {
 		}
 	default:
 		if !idForm.MatchString(f.place.name) {
-			f.find(finding{pointer: "/metadata/name", rule: ruleID, msg: fmt.Sprintf("%s is no legal name", quote(f.place.name)), hint: idHint})
+			f.find(finding{pointer: "/metadata/name", rule: ruleID, msg: fmt.Sprintf("the file name %s is no legal name", quote(f.place.name)), hint: idHint})
 		}
 	}
 }

@@ -133,3 +133,11 @@ func TestHintOfASourceInAnotherFolder(t *testing.T) {
 		}
 	}
 }
+
+// The name in the document may be right, and it is its line that is shown.
+func TestAFileNameIsToldAsOne(t *testing.T) {
+	f := load(t, repoOf("-- devices/GW_1.yaml --\napiVersion: gitopsd.dev/v1alpha1\nkind: Device\nmetadata: {name: gw-1}\n"))
+	if got := lines(f.Problems); !strings.Contains(got, `the file name "GW_1" is no legal name`) {
+		t.Error(got)
+	}
+}
