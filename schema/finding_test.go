@@ -28,3 +28,25 @@ func TestDeviceFindingsAreBounded(t *testing.T) {
 		t.Errorf("%d devices say that there is more, want %d; valid %t\n%s", got, devices, f.Valid(), clip2(text))
 	}
 }
+
+// A few kilobytes of git can hold one wrong document a million times.
+func TestProblemsAreBounded(t *testing.T) {
+	warning := Problem{File: "a", Message: "odd", Severity: SeverityWarning}
+	p := &pass{}
+	for range maxListed {
+		p.problem(warning)
+	}
+	p.sayUnlisted()
+	if len(p.problems) != maxListed {
+		t.Fatalf("%d problems became %d", maxListed, len(p.problems))
+	}
+	p.problem(warning, warning, Problem{File: "b", Message: "wrong", Severity: SeverityError})
+	p.sayUnlisted()
+	last := p.problems[len(p.problems)-1]
+	if len(p.problems) != maxListed+1 || last.File != "a" || !strings.Contains(last.Message, "2 further problems") {
+		t.Errorf("%d are listed, the last is %+v", len(p.problems), last)
+	}
+	if !hasErrors(p.problems) {
+		t.Error("a fleet whose only error is not listed is valid")
+	}
+}

@@ -148,6 +148,8 @@ type pass struct {
 	rendered    int64         // bytes that templates rendered to, each content once
 	unread      []placedEntry // what is no document, where only documents belong
 	problems    []Problem
+	unlisted    int     // problems beyond maxListed
+	firstBeyond Problem // of those
 	spread      map[findingKey]*spreadFinding
 	documents   map[*file]*document // of files that a problem needed a position of
 	names       map[string][]string // see namesIn
@@ -162,7 +164,34 @@ type placedEntry struct {
 	place placed
 }
 
-func (p *pass) problem(prob Problem) { p.problems = append(p.problems, prob) }
+// maxListed bounds the problems of a fleet that are kept: nobody reads more,
+// and a repository of a few kilobytes can name one wrong document a million
+// times.
+const maxListed = 100_000
+
+func (p *pass) problem(list ...Problem) {
+	kept := min(len(list), max(0, maxListed-len(p.problems)))
+	p.problems = append(p.problems, list[:kept]...)
+	for _, prob := range list[kept:] {
+		if p.unlisted++; p.unlisted == 1 {
+			p.firstBeyond = prob
+		}
+		if prob.Severity == SeverityError {
+			p.firstBeyond.Severity = SeverityError
+		}
+	}
+}
+
+// sayUnlisted lets one problem stand for all that are not listed.
+func (p *pass) sayUnlisted() {
+	if p.unlisted == 0 {
+		return
+	}
+	if more := p.unlisted - 1; more > 0 {
+		p.firstBeyond.Message += fmt.Sprintf(" (%d further problems of the fleet are not listed)", more)
+	}
+	p.problems = append(p.problems, p.firstBeyond)
+}
 
 func (p *pass) fileProblem(path, rule, msg, hint string) {
 	p.problem(Problem{File: path, Rule: rule, Severity: SeverityError, Message: msg, Hint: hint})
@@ -260,7 +289,7 @@ func (p *pass) keep(f *file) {
 	if f.id != "" {
 		p.contents[contentKey{f.id, f.place.kind}] = f.content
 	}
-	p.problems = append(p.problems, f.problems...)
+	p.problem(f.problems...)
 	switch f.place.kind {
 	case KindPolicy:
 		p.policies = append(p.policies, f)
@@ -374,8 +403,11 @@ func (p *pass) fleet() *Fleet {
 		f.Document = p.fleetFile.content.fleet
 		f.files[p.fleetFile.path] = p.fleetFile
 	}
-	p.problems = append(p.problems, p.spreadProblems()...)
+	found := p.spreadProblems()
+	sortProblems(found)
+	p.problem(found...)
 	p.reportUnread()
+	p.sayUnlisted()
 	sortProblems(p.problems)
 	f.Problems = p.problems
 	return f

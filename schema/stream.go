@@ -98,7 +98,7 @@ func (p *pass) lookAt(e *Entry, f *file, shared *sharedDevices) error {
 		}
 		f = newFile(e.Path, e.ID, where, c)
 	}
-	p.problems = append(p.problems, f.problems...)
+	p.problem(f.problems...)
 	for _, s := range f.sources {
 		if err := p.checkSource(f, s); err != nil {
 			return err
