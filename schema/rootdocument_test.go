@@ -25,7 +25,7 @@ func TestDocumentsAtTheRootAreTold(t *testing.T) {
 		{"hidden", ".x.yaml", device, "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			src := repoOf("-- devices/gw-2.yaml --\n" + strings.Replace(device, "gw-1", "gw-2", 1)).with(c.path, c.text)
+			src := repoOf("-- devices/gw-2.yaml --\n"+strings.Replace(device, "gw-1", "gw-2", 1)).with(c.path, c.text)
 			var got []string
 			for _, p := range load(t, src).Problems {
 				if p.File == c.path {

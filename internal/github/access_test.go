@@ -11,7 +11,9 @@ import (
 // away is a network without a way to GitHub.
 type away struct{}
 
-func (away) RoundTrip(*http.Request) (*http.Response, error) { return nil, errors.New("no route to host") }
+func (away) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, errors.New("no route to host")
+}
 
 // Whoever asks once has to do something: nothing goes on by itself.
 func TestCheckHasARemedyForNoAnswer(t *testing.T) {
