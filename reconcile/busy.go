@@ -42,14 +42,22 @@ func (a *Agent) waits() string {
 }
 
 func (a *Agent) busyNow(ctx context.Context) string {
-	if there, reason := a.note(busyFile); there {
-		return reason
-	}
-	if len(a.cfg.BusyCheck) == 0 {
-		return ""
+	if why := a.notedBusy(); why != "" || len(a.cfg.BusyCheck) == 0 {
+		return why
 	}
 	if _, err := hooks.Command(ctx, a.cfg.BusyCheck, a.root.Dir(), a.commandEnv(), busyCheckLimit); err != nil {
 		return oneLine("the busy check says so: " + err.Error())
+	}
+	return ""
+}
+
+// notedBusy is why the device is busy as far as that is written down.
+func (a *Agent) notedBusy() string {
+	if there, reason := a.note(busyFile); there {
+		return reason
+	}
+	if s := a.snoozed(); s != nil {
+		return s.text()
 	}
 	return ""
 }

@@ -104,6 +104,9 @@ type Agent struct {
 
 	live     live
 	doc      docSeen
+	shown    shown
+	asks     asks
+	revision string            // of the delivery ref, as polled last
 	payloads map[string][]byte // of the newest delivery, until they are on disk
 
 	eager        bool          // a single pass waits for no retry
@@ -121,6 +124,7 @@ type Agent struct {
 	stateMark    int     // writes of state that had worked before it
 	noWayBack    ongoing
 	noRepair     ongoing
+	noSnooze     ongoing
 	drift        []string
 	unitStates   []schema.UnitState // as they were last looked at
 	driftReason  string
@@ -155,7 +159,7 @@ func New(c Config) (*Agent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the root %s: %w", c.Root, err)
 	}
-	a := &Agent{cfg: c, log: c.Logger, jitter: rand.Float64, control: c.Control, root: root}
+	a := &Agent{cfg: c, log: c.Logger, jitter: rand.Float64, control: c.Control, root: root, asks: asks{signal: make(chan struct{}, 1)}}
 	if a.os = c.Driver; a.os == nil {
 		a.os = osimage.New(c.Root, c.OS)
 	}
@@ -297,6 +301,11 @@ func (a *Agent) readBootID() string {
 		}
 		return ""
 	}
+	return kernelBoot()
+}
+
+// kernelBoot names the running boot; "" where the system does not say.
+func kernelBoot() string {
 	b, err := os.ReadFile(kernelBootID)
 	if err != nil {
 		return ""

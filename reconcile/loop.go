@@ -54,6 +54,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	wg.Go(func() { a.reports.run(ctx) })
 	w := a.watch()
 	defer w.close()
+	defer a.asks.end()
 
 	// All are uptimes.
 	var lastPoll time.Duration
@@ -61,11 +62,13 @@ func (a *Agent) Run(ctx context.Context) error {
 	for {
 		progress.Within(ctx, stepLimit)
 		now := a.up()
-		poll := now >= nextPoll || a.tryFrom(lastPoll) == 0
+		poll := a.asks.take() || now >= nextPoll || a.tryFrom(lastPoll) == 0
 		if poll {
 			lastPoll, nextPoll = now, now+a.pollWait()
+			a.pollsIn(nextPoll - now)
 		}
 		res, _ := a.pass(ctx, poll) // what went wrong is in the log and in the report
+		a.asks.done(res)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -90,6 +93,9 @@ func (a *Agent) Run(ctx context.Context) error {
 		case <-ctx.Done():
 		case <-w.events():
 			w.saw(a.up())
+		case <-a.asks.signal:
+			a.lookAround(ctx)
+			a.changed()
 		case <-timer.C:
 		}
 		timer.Stop()

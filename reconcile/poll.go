@@ -38,6 +38,8 @@ func (a *Agent) look(ctx context.Context) (schema.Delivery, string, error) {
 // poll asks control what is assigned, and acts on it.
 func (a *Agent) poll(ctx context.Context) Result {
 	d, problem, err := a.look(ctx)
+	a.contacted(err)
+	a.tellAskers(d, err)
 	if err != nil {
 		a.lookAround(ctx)
 		return a.unanswered(ctx, err)

@@ -128,4 +128,8 @@ func (a *Agent) rest() {
 	a.live.phase, a.live.stage, a.live.reason, a.live.attempt = "", "", "", 0
 }
 
-func (a *Agent) changed() { a.reports.offer(a.report()) }
+func (a *Agent) changed() {
+	r := a.report()
+	a.reports.offer(r)
+	a.show(r)
+}

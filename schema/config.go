@@ -116,6 +116,7 @@ type AgentSpec struct {
 	BusyCheck      []string      `json:"busyCheck,omitempty"` // argv; exit 0 = idle, else busy
 	OS             *OSConfig     `json:"os,omitempty"`
 	Boot           BootConfig    `json:"boot,omitzero"`
+	Socket         SocketConfig  `json:"socket,omitzero"`
 	LogFormat      string        `json:"logFormat,omitempty"`
 	LogLevel       string        `json:"logLevel,omitempty"`
 }
@@ -139,6 +140,11 @@ type OSConfig struct {
 	Undo   []string `json:"undo,omitempty"`
 	Reboot []string `json:"reboot,omitempty"`
 	BootID string   `json:"bootID,omitempty"` // file; "" = /proc/sys/kernel/random/boot_id
+}
+
+// SocketConfig says who may speak to the agent on the device.
+type SocketConfig struct {
+	Group string `json:"group,omitempty"` // name or number; "" = the agent's own user alone
 }
 
 // BootConfig bounds what happens after a reboot.

@@ -10,11 +10,13 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/gitopsd/gitopsd/agentsync"
+	"github.com/gitopsd/gitopsd/internal/agentsocket"
 	"github.com/gitopsd/gitopsd/reconcile"
 	"github.com/gitopsd/gitopsd/repo"
 	"github.com/gitopsd/gitopsd/schema"
@@ -26,7 +28,8 @@ func agentCommand(a *app) *cobra.Command {
 		Use:   "agent",
 		Short: "Run the agent of one device",
 		Long: `Run the agent: read what was assigned to this device, bring the device there, or
-put it back, and report. It needs no git program for a local repository.
+put it back, and report. It needs no git program for a local repository. The
+commands below it are for whoever stands at the device, without a network too.
 
 With --root every path that is read or written lies below that folder, and
 programs run with it as their working folder.
@@ -39,11 +42,14 @@ holds.
 Exit codes of --once: 0 done, nothing to do, or deferred; 1 it failed, was
 rolled back, or a retry is due.`,
 		GroupID: groupRun,
-		Args:    args(0, 0, ""),
+		Args:    noCommand,
 		Example: `  gitopsd agent --repo https://git.example/fleet.git --device gw-berlin-01
   gitopsd agent --config /etc/gitopsd/agent.yaml
-  gitopsd agent --repo /srv/git/fleet.git --device gw-1 --root /tmp/gw-1 --once`,
+  gitopsd agent --repo /srv/git/fleet.git --device gw-1 --root /tmp/gw-1 --once
+  gitopsd agent status`,
 	}
+	cmd.AddCommand(agentStatusCommand(a), agentExplainCommand(a), agentDiffCommand(a), agentHoldCommand(a), agentUnholdCommand(a),
+		agentSnoozeCommand(a), agentRunNowCommand(a))
 	options := bindAgent(cmd)
 	cmd.Flags().BoolVar(&once, "once", false, "poll once, do the work that is due, report and end")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -146,6 +152,7 @@ func (a *app) agent(ctx context.Context, spec schema.AgentSpec, file string, onc
 		return a.agentOnce(ctx, agent, control)
 	}
 	logger.Info("agent started", "device", spec.Device, "version", a.build.Version)
+	defer answerPeople(ctx, agent, spec, root, logger)()
 	defer watched.ready(ctx)()
 	switch err := agent.Run(ctx); {
 	case errors.Is(err, reconcile.ErrRebooting):
@@ -156,6 +163,23 @@ func (a *app) agent(ctx context.Context, spec schema.AgentSpec, file string, onc
 	}
 	logger.Info("agent stopped")
 	return nil
+}
+
+// answerPeople lets people at the device speak to the agent until it ends. That
+// it cannot be had keeps no agent down.
+func answerPeople(ctx context.Context, agent *reconcile.Agent, spec schema.AgentSpec, root string, logger *slog.Logger) (stop func()) {
+	server, err := agentsocket.Listen(agentsocket.Config{Agent: agent, Root: root, Group: spec.Socket.Group, Logger: logger})
+	if err != nil {
+		logger.Warn("people at the device are not answered; gitopsd agent status reads the disk", "error", err)
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() { server.Serve(ctx) })
+	return func() {
+		cancel()
+		wg.Wait()
+	}
 }
 
 // agentOnce makes one pass and says what came of it.

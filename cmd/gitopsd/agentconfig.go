@@ -58,6 +58,7 @@ func agentSettings() *settings[schema.AgentSpec] {
 		command("reboot", func(o *schema.OSConfig) []string { return o.Reboot }),
 		ofOS("bootID", func(o *schema.OSConfig) string { return o.BootID }),
 		duration("boot-timeout", "boot.timeout", defaultBootTimeout, "time after a reboot until the update must have proved itself", func(s *S) **schema.Duration { return &s.Boot.Timeout }),
+		text("socket-group", "group", "socket.group", "", "group that may use gitopsd agent status and the like beside root", func(s *S) *string { return &s.Socket.Group }),
 		word("log-format", "logFormat", "format of the log", logFormats, func(s *S) *string { return &s.LogFormat }),
 		word("log-level", "logLevel", "least level of the log", logLevels, func(s *S) *string { return &s.LogLevel }),
 	}

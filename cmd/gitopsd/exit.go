@@ -20,7 +20,7 @@ const (
 	exitOK      = 0
 	exitCannot  = 1 // it could not be done
 	exitUsage   = 2 // wrong usage: arguments, flags, environment, configuration file
-	exitContent = 3 // the fleet's content has problems, a sweep stopped, or a plan is not empty
+	exitContent = 3 // the content has problems, a sweep stopped, a plan is not empty, or a device differs or needs a look
 )
 
 // exitError ends the program with a code. err is nil where the output said

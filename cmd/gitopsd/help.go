@@ -28,7 +28,10 @@ const (
 func usageText(w io.Writer, cmd *cobra.Command, width int) error {
 	var b strings.Builder
 	line := cmd.UseLine()
-	if cmd.HasAvailableSubCommands() {
+	switch {
+	case cmd.HasAvailableSubCommands() && acts(cmd):
+		line += "\n  " + cmd.CommandPath() + " COMMAND"
+	case cmd.HasAvailableSubCommands():
 		line = cmd.CommandPath() + " COMMAND"
 	}
 	fmt.Fprintf(&b, "Usage:\n  %s\n", line)
@@ -54,6 +57,14 @@ func usageText(w io.Writer, cmd *cobra.Command, width int) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// acts says whether a command does something by itself: one that only has
+// others below it takes no flags.
+func acts(cmd *cobra.Command) bool {
+	own := !cmd.HasSubCommands()
+	cmd.NonInheritedFlags().VisitAll(func(f *pflag.Flag) { own = own || f.Name != "help" && f.Name != "version" })
+	return own && cmd.Runnable()
 }
 
 // flagsText lists the flags under their headings, those of every day first.

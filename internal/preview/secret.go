@@ -123,3 +123,18 @@ func (m mask) hides(file string, contents ...[]byte) string {
 	}
 	return ""
 }
+
+// LooksSecret says why the content of a file should be shown to nobody; "" = it
+// may be.
+func LooksSecret(file, content string) string {
+	var m mask
+	if why := m.hides(file, []byte(content)); why != "" {
+		return why
+	}
+	for line := range strings.Lines(content) {
+		if m.text(line) != line {
+			return "it looks like it holds a secret"
+		}
+	}
+	return ""
+}

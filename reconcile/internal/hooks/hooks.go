@@ -86,7 +86,7 @@ func Check(root string, h *schema.Hooks) error {
 	defer func() { _ = r.Close() }()
 	var errs []error
 	for _, p := range Points {
-		for _, name := range ordered(Of(h, p)) {
+		for _, name := range Ordered(Of(h, p)) {
 			if _, _, err := resolve(r, Of(h, p)[name]); err != nil {
 				errs = append(errs, failure.Permanent(component, element(p, name), "%w", err))
 			}
@@ -97,8 +97,8 @@ func Check(root string, h *schema.Hooks) error {
 
 func element(p Point, name string) string { return string(p) + "/" + name }
 
-// ordered gives the names by order, then name.
-func ordered(h map[string]*schema.Hook) []string {
+// Ordered gives the names by order, then name.
+func Ordered(h map[string]*schema.Hook) []string {
 	names := make([]string, 0, len(h))
 	for n := range h {
 		names = append(names, n)
@@ -197,7 +197,7 @@ func Run(ctx context.Context, p Point, h map[string]*schema.Hook, c Context, war
 			warn(err)
 		}
 	}()
-	for _, name := range ordered(h) {
+	for _, name := range Ordered(h) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}

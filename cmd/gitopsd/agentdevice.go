@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gitopsd/gitopsd/internal/agentsocket"
+	"github.com/gitopsd/gitopsd/internal/view"
+	"github.com/gitopsd/gitopsd/reconcile"
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+// localOptions say which device a command of its own people is for.
+type localOptions struct{ root, config string }
+
+func bindLocal(cmd *cobra.Command) *localOptions {
+	o := &localOptions{}
+	cmd.Flags().StringVar(&o.root, "root", "", "`folder` that the device's paths are relative to (default: that of the agent's configuration, or /)")
+	cmd.Flags().StringVar(&o.config, flagConfig, "", "the agent's configuration `file` (default "+defaultAgentConfig+" if it exists)")
+	return o
+}
+
+// device is this device, as its own people see it.
+type device struct {
+	root  string
+	state reconcile.Config
+}
+
+// resolve finds the device. A configuration that cannot be read keeps nobody
+// from looking, unless it was asked for: the one at the device may be there to
+// mend it.
+func (o *localOptions) resolve(a *app) (*device, error) {
+	var doc schema.AgentConfig
+	path := or(o.config, a.env[variable(flagConfig)])
+	file, err := readConfig(path, defaultAgentConfig, &doc)
+	if err != nil {
+		if o.config != "" {
+			return nil, err
+		}
+		a.sayln("warning: %s", view.CleanLines(err.Error()))
+		doc = schema.AgentConfig{}
+	}
+	spec := doc.Spec
+	d := &device{root: or(or(o.root, a.env[variable("root")]), or(spec.Root, "/"))}
+	d.state = reconcile.Config{
+		Device: spec.Device, Root: d.root, AgentVersion: a.build.Version, InitialVersion: spec.InitialVersion,
+		Heartbeat: spec.Heartbeat.D(defaultHeartbeat), OS: spec.OS, Protected: protectedPaths(d.root, file, spec),
+	}
+	return d, nil
+}
+
+// ask asks the running agent. nobody says that there is none that answers.
+func (d *device) ask(ctx context.Context, r agentsocket.Request, got func(agentsocket.Reply) bool) (nobody bool, err error) {
+	err = agentsocket.Ask(ctx, d.root, r, got)
+	if errors.Is(err, agentsocket.ErrNobody) {
+		return true, nil
+	}
+	return false, permission(err)
+}
+
+// answer is ask for an answer of one line.
+func (d *device) answer(ctx context.Context, r agentsocket.Request) (reply agentsocket.Reply, nobody bool, err error) {
+	nobody, err = d.ask(ctx, r, func(one agentsocket.Reply) bool {
+		reply = one
+		return true
+	})
+	return reply, nobody, err
+}
+
+// look opens the state on disk.
+func (d *device) look() (*reconcile.View, error) {
+	v, err := reconcile.OpenView(d.state)
+	if errors.Is(err, reconcile.ErrNoState) {
+		return nil, withHint(fmt.Errorf("no agent answers, and none has worked below %s yet", d.root), "systemctl status gitopsd-agent; or name another root with --root")
+	}
+	return v, permission(err)
+}
+
+// permission adds what to do where the system says no.
+func permission(err error) error {
+	if errors.Is(err, fs.ErrPermission) {
+		return withHint(err, "try it as root; a group that may ask the agent is set as socket.group in its configuration")
+	}
+	return err
+}
+
+// saysNobody is the first line where no agent answers.
+func (d *device) saysNobody() string {
+	return fmt.Sprintf("NO AGENT ANSWERS at %s; this is what its state on the disk says", agentsocket.Path(d.root))
+}
+
+// factWidth is the column in which the facts begin.
+const factWidth = 10
+
+// writeFact writes one labelled text, and nothing where there is none.
+func writeFact(w io.Writer, label, text string, look view.Look) {
+	if text == "" {
+		return
+	}
+	width := 0
+	if look.Width > factWidth+20 {
+		width = look.Width - factWidth
+	}
+	var lines []string
+	for one := range strings.Lines(text) {
+		lines = append(lines, view.Wrap(clean(strings.TrimRight(one, "\n")), width)...)
+	}
+	for _, one := range lines {
+		fmt.Fprintf(w, "%s%s%s\n", label, strings.Repeat(" ", max(factWidth-utf8.RuneCountInString(label), 1)), one)
+		label = ""
+	}
+}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gitopsd/gitopsd/internal/agentsocket"
+	"github.com/gitopsd/gitopsd/internal/edit"
+	"github.com/gitopsd/gitopsd/internal/preview"
+	"github.com/gitopsd/gitopsd/reconcile"
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+// deviceComparison is the JSON of gitopsd agent diff.
+type deviceComparison struct {
+	schema.TypeMeta
+	Running bool `json:"running"`
+	*reconcile.Comparison
+}
+
+func agentDiffCommand(a *app) *cobra.Command {
+	format := newOutput("text", "json")
+	var current, secrets bool
+	cmd := &cobra.Command{
+		Use:   "diff",
+		Short: "What would change on this device",
+		Long: `Compare this device with the version that it is on its way to, or, where it is
+on its way to none, with the one that it is on: then what differs is drift.
+Files come as a unified diff from what is on the device to what it would be;
+hooks that would run are listed with their programs, which are not run.
+
+What not everybody on the device may read is not shown, nor what looks like a
+secret; --secrets shows it, and reads the disk, which takes root.
+
+Exit codes: 0 nothing differs; 1 it cannot be told; 3 something does.`,
+		Args: args(0, 0, ""),
+		Example: `  gitopsd agent diff
+  gitopsd agent diff --current
+  gitopsd agent diff -o json`,
+	}
+	options := bindLocal(cmd)
+	cmd.Flags().BoolVar(&current, "current", false, "compare with the version that it is on, whatever is desired")
+	cmd.Flags().BoolVar(&secrets, "secrets", false, "show contents that are secret, too")
+	format.bind(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		d, err := options.resolve(a)
+		if err != nil {
+			return err
+		}
+		doc, err := d.comparison(cmd, current, secrets)
+		if err != nil {
+			return err
+		}
+		if !secrets {
+			hideSecrets(doc.Changes)
+		}
+		if format.value == "json" {
+			err = writeJSON(a.out, doc)
+		} else {
+			err = a.writeComparison(d, doc)
+		}
+		if err == nil && len(doc.Changes) > 0 {
+			return &exitError{code: exitContent}
+		}
+		return err
+	}
+	return cmd
+}
+
+// comparison asks the agent, or compares by itself.
+func (d *device) comparison(cmd *cobra.Command, current, secrets bool) (*deviceComparison, error) {
+	doc := &deviceComparison{TypeMeta: schema.TypeMeta{APIVersion: schema.APIVersion, Kind: "DeviceComparison"}}
+	reply, nobody, err := d.answer(cmd.Context(), agentsocket.Request{Do: agentsocket.DoDiff, Current: current})
+	doc.Running, doc.Comparison = !nobody, reply.Comparison
+	if err != nil || doc.Comparison != nil && !secrets {
+		return doc, err
+	}
+	v, err := d.look()
+	if err != nil {
+		return nil, err
+	}
+	defer v.Close()
+	doc.Comparison, err = v.Compare(current, secrets)
+	return doc, permission(err)
+}
+
+// hideSecrets takes out the contents that look like secrets.
+func hideSecrets(changes []reconcile.Change) {
+	for i := range changes {
+		c := &changes[i]
+		for _, side := range []*string{c.From, c.To} {
+			if side == nil || c.Hidden != "" {
+				continue
+			}
+			c.Hidden = preview.LooksSecret(c.Name, *side)
+		}
+		if c.Hidden != "" {
+			c.From, c.To = nil, nil
+		}
+	}
+}
+
+func (a *app) writeComparison(d *device, doc *deviceComparison) error {
+	if !doc.Running {
+		fmt.Fprintln(a.out, clean(d.saysNobody()))
+	}
+	what := "drift from " + doc.To.Version
+	if doc.Desired {
+		what = fmt.Sprintf("on the way to %s, attempt %d", doc.To.Version, doc.To.Attempt)
+	}
+	if len(doc.Changes) == 0 {
+		fmt.Fprintf(a.out, "%s: nothing differs\n", clean(what))
+	} else {
+		fmt.Fprintf(a.out, "%s:\n", clean(what))
+	}
+	for _, c := range doc.Changes {
+		fmt.Fprintln(a.out, clean(changeText(&c)))
+	}
+	if doc.More > 0 {
+		fmt.Fprintf(a.out, "… and %d more\n", doc.More)
+	}
+	for i, h := range doc.Hooks {
+		if i == 0 {
+			fmt.Fprintln(a.out, "hooks that would run:")
+		}
+		fmt.Fprintf(a.out, "  %s\n", clean(h))
+	}
+	for _, t := range doc.Trouble {
+		fmt.Fprintf(a.out, "trouble: %s\n", clean(t))
+	}
+	for _, c := range doc.Changes {
+		if c.From == nil && c.To == nil {
+			continue
+		}
+		var before []byte
+		if c.From != nil {
+			before = []byte(*c.From)
+		}
+		after := ""
+		if c.To != nil {
+			after = *c.To
+		}
+		if err := a.writeDiff(edit.Diff(strings.TrimPrefix(c.Name, "/"), before, []byte(after))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// changeText is a change in one line.
+func changeText(c *reconcile.Change) string {
+	text := "  " + c.Do + " "
+	switch c.Field {
+	case "files":
+		text += c.Name
+	case "directories":
+		text += strings.TrimSuffix(c.Name, "/") + "/"
+	default:
+		text += strings.TrimSpace(c.Field + " " + c.Name)
+	}
+	if c.Detail != "" {
+		text += " (" + c.Detail + ")"
+	}
+	if c.Hidden != "" {
+		text += ", not shown: " + c.Hidden
+	}
+	return text
+}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+// deviceReasons is the JSON of gitopsd agent explain.
+type deviceReasons struct {
+	schema.TypeMeta
+	Running bool     `json:"running"`
+	Device  string   `json:"device"`
+	Version string   `json:"version"`
+	Reasons []string `json:"reasons"`
+	Next    []string `json:"next"` // what to do
+}
+
+func agentExplainCommand(a *app) *cobra.Command {
+	format := newOutput("text", "json")
+	cmd := &cobra.Command{
+		Use:   "explain",
+		Short: "Why this device is not on the newest version",
+		Long: `Say in words why this device is not on the newest version: it is busy or held,
+a step failed (with the end of what the program said), a retry has its time, or
+it waits for its repository. Needs no network; what only the fleet repository
+knows, gitopsd explain DEVICE says at a desk.`,
+		Args: args(0, 0, ""),
+		Example: `  gitopsd agent explain
+  gitopsd agent explain -o json`,
+	}
+	options := bindLocal(cmd)
+	format.bind(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		d, err := options.resolve(a)
+		if err != nil {
+			return err
+		}
+		s, err := d.standing(cmd)
+		if err != nil {
+			return err
+		}
+		doc := reasonsOf(s, time.Now())
+		if format.value == "json" {
+			return writeJSON(a.out, doc)
+		}
+		if !doc.Running {
+			fmt.Fprintln(a.out, clean(d.saysNobody()))
+		}
+		for i, reason := range doc.Reasons {
+			label := ""
+			if i == 0 {
+				label = doc.Version
+			}
+			if len(label) >= factWidth {
+				fmt.Fprintln(a.out, clean(label))
+				label = ""
+			}
+			writeFact(a.out, clean(label), reason, a.look())
+		}
+		for _, next := range doc.Next {
+			writeFact(a.out, "next", next, a.look())
+		}
+		return nil
+	}
+	return cmd
+}
+
+// reasonsOf says why a device stands where it does, and what helps.
+func reasonsOf(s *deviceStanding, now time.Time) *deviceReasons {
+	r := &s.Report
+	doc := &deviceReasons{
+		TypeMeta: schema.TypeMeta{APIVersion: schema.APIVersion, Kind: "DeviceReasons"},
+		Running:  s.Running, Device: r.Metadata.Name, Version: or(r.Current.Version, "unknown"), Reasons: []string{}, Next: []string{},
+	}
+	because := func(format string, args ...any) { doc.Reasons = append(doc.Reasons, fmt.Sprintf(format, args...)) }
+	next := func(format string, args ...any) { doc.Next = append(doc.Next, fmt.Sprintf(format, args...)) }
+
+	to := ""
+	switch {
+	case r.Desired != nil:
+		to = r.Desired.Version
+	case s.Last != nil:
+		to = s.Last.Version
+	}
+	explainPhase(s, to, now, because, next)
+	for _, f := range r.Failures {
+		because("failed at %s", failureText(&f))
+	}
+	if why := s.Waits; why != "" && r.Phase != schema.PhaseWaiting {
+		because("nothing may begin and nothing is repaired: %s", why)
+	}
+	if strings.HasPrefix(s.Waits, "held on the device") {
+		next("gitopsd agent unhold ends the hold")
+	}
+	if strings.HasPrefix(s.Waits, "busy: snoozed") {
+		next("gitopsd agent snooze --end ends the snooze")
+	}
+	if r.Assigned != "" {
+		because("what is assigned to it is not acted on: %s", r.Assigned)
+	}
+	if c := s.Contact; c != nil && !c.Answers {
+		because("its repository does not answer since %s: %s; nothing new begins before it does, and what runs stays", momentText(c.Since, now), c.Error)
+		next("gitopsd agent run-now asks at once, and says what went wrong")
+	}
+	if n := len(r.Drift); n > 0 {
+		because("%d of what its version wants is different on the device: %s", n, driftText(s))
+		next("gitopsd agent diff --current shows the difference")
+	}
+	for _, t := range s.Trouble {
+		because("its state could not be read whole: %s", t)
+	}
+	if !s.Running {
+		next("systemctl status gitopsd-agent says why no agent runs, journalctl -u gitopsd-agent what it said last")
+	}
+	return doc
+}
+
+func explainPhase(s *deviceStanding, to string, now time.Time, because, next func(string, ...any)) {
+	r := &s.Report
+	again := "with the next poll"
+	if s.RetryAt != nil {
+		again = momentText(*s.RetryAt, now)
+	}
+	switch r.Phase {
+	case schema.PhaseUpdated:
+		because("it is on what was assigned to it last")
+		if r.Reason != "" {
+			because("%s", r.Reason)
+		}
+		if r.Assigned == "" {
+			next("gitopsd explain %s, at a desk, says which release waits for what", or(r.Metadata.Name, "DEVICE"))
+		}
+	case schema.PhaseWaiting:
+		because("attempt %d waits, and has changed nothing: %s", r.Attempt, r.Reason)
+	case schema.PhaseDegraded:
+		because("%s, attempt %d, did not work and is tried again: %s", to, r.Attempt, again)
+		if len(r.Failures) == 0 {
+			because("%s", r.Reason)
+		}
+	case schema.PhaseError:
+		if r.Stage == "ROLLBACK" {
+			because("the way back is not finished, and is tried again: %s", again)
+			because("%s", r.Reason)
+			next("mend what is named here; the agent goes on by itself")
+			break
+		}
+		because("%s, attempt %d, ended as %s at %s, and the device is back on its last good version: %s", to, r.Attempt, or(string(r.Outcome), "failed"), r.Stage, r.Reason)
+		next("the same attempt is never tried again: mend the release, or gitopsd retry %s in the fleet repository", or(r.Metadata.Name, "DEVICE"))
+	case schema.PhaseRollingBack:
+		because("%s did not work, and it is going back now, %s", to, or(r.Reason, "at "+r.Stage))
+	case schema.PhaseStarting:
+		because("%s may begin as soon as control has taken the announcement and still says so", to)
+	case schema.PhaseRebooting:
+		because("it reboots into %s; what comes up must prove itself", to)
+	default:
+		because("it is on its way to %s: %s", to, phaseText(r))
+	}
+}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gitopsd/gitopsd/internal/agentsocket"
+	"github.com/gitopsd/gitopsd/internal/view"
+	"github.com/gitopsd/gitopsd/reconcile"
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+// deviceStanding is the JSON of gitopsd agent status.
+type deviceStanding struct {
+	schema.TypeMeta
+	Running bool `json:"running"` // the agent answered; false = read from disk
+	Well    bool `json:"well"`    // nobody needs to look at it
+	reconcile.Standing
+}
+
+func agentStatusCommand(a *app) *cobra.Command {
+	format := newOutput("table", "json")
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "How this device stands",
+		Long: `Say how this device stands, without a network: the version that it is on and
+the one that it goes to, what failed last, whether it is busy or held, and
+whether it reaches its repository. Where no agent answers, the first line says
+so, and the rest is what the state on the disk says.
+
+Exit codes: 0 all is well; 1 it cannot be told; 3 somebody should look: no agent
+answers, control does not, an update failed, or drift could not be repaired.`,
+		Args: args(0, 0, ""),
+		Example: `  gitopsd agent status
+  gitopsd agent status -o json
+  gitopsd agent status --root /tmp/gw-1`,
+	}
+	options := bindLocal(cmd)
+	format.bind(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		d, err := options.resolve(a)
+		if err != nil {
+			return err
+		}
+		doc, err := d.standing(cmd)
+		if err != nil {
+			return err
+		}
+		if format.value == "json" {
+			err = writeJSON(a.out, doc)
+		} else {
+			if !doc.Running {
+				fmt.Fprintln(a.out, clean(d.saysNobody()))
+			}
+			writeStanding(a.out, doc, time.Now(), a.look())
+		}
+		if err == nil && !doc.Well {
+			return &exitError{code: exitContent}
+		}
+		return err
+	}
+	return cmd
+}
+
+// standing asks the agent, or reads the disk.
+func (d *device) standing(cmd *cobra.Command) (*deviceStanding, error) {
+	doc := &deviceStanding{TypeMeta: schema.TypeMeta{APIVersion: schema.APIVersion, Kind: "DeviceStanding"}}
+	reply, nobody, err := d.answer(cmd.Context(), agentsocket.Request{Do: agentsocket.DoStatus})
+	switch {
+	case err != nil:
+		return nil, err
+	case !nobody && reply.Standing != nil:
+		doc.Running, doc.Standing = true, *reply.Standing
+	default:
+		v, err := d.look()
+		if err != nil {
+			return nil, err
+		}
+		defer v.Close()
+		doc.Standing = v.Standing()
+	}
+	doc.Well = doc.Running && isWell(&doc.Standing)
+	return doc, nil
+}
+
+// isWell says that nobody needs to look at the device.
+func isWell(s *reconcile.Standing) bool {
+	r := &s.Report
+	switch r.Phase {
+	case schema.PhaseError, schema.PhaseDegraded:
+		return false
+	}
+	return len(s.Trouble) == 0 && len(r.Drift) == 0 && (s.Contact == nil || s.Contact.Answers)
+}
+
+func writeStanding(w io.Writer, doc *deviceStanding, now time.Time, look view.Look) {
+	r := &doc.Report
+	fact := func(label, text string) { writeFact(w, label, text, look) }
+	fact("device", r.Metadata.Name)
+	fact("version", r.Current.Version)
+	if r.Desired != nil {
+		fact("desired", fmt.Sprintf("%s, attempt %d", r.Desired.Version, r.Desired.Attempt))
+	}
+	fact("phase", phaseText(r))
+	if doc.RetryAt != nil {
+		fact("retry", momentText(*doc.RetryAt, now))
+	}
+	if l := doc.Last; l != nil {
+		fact("last", fmt.Sprintf("attempt %d of %s: %s, %s", l.Attempt, l.Version, l.Outcome, view.Stamp(l.At)))
+	}
+	if n := len(r.Failures); n > 0 {
+		fact("failure", failureText(&r.Failures[n-1]))
+	}
+	if r.Busy {
+		fact("busy", r.BusyReason)
+	}
+	if r.Hold != nil {
+		fact("hold", r.Hold.Reason)
+	} else if strings.HasPrefix(doc.Waits, "held") {
+		fact("hold", doc.Waits)
+	}
+	fact("assigned", r.Assigned)
+	fact("control", contactText(doc.Contact, now))
+	if doc.NextPoll != nil {
+		fact("poll", momentText(*doc.NextPoll, now))
+	}
+	fact("drift", driftText(doc))
+	for _, t := range doc.Trouble {
+		fact("trouble", t)
+	}
+	fact("agent", r.AgentVersion)
+}
+
+func phaseText(r *schema.Report) string {
+	text := string(r.Phase)
+	if r.Stage != "" && r.Phase != schema.PhaseUpdated {
+		text += ", " + r.Stage
+	}
+	if r.Reason != "" {
+		text += ": " + r.Reason
+	}
+	return text
+}
+
+// failureText is a failure with the end of what the program said.
+func failureText(f *schema.Failure) string {
+	text := f.Stage + ": " + strings.TrimSpace(f.Message)
+	if f.Tries > 1 {
+		text += fmt.Sprintf(" (%d tries)", f.Tries)
+	}
+	return text
+}
+
+func contactText(c *reconcile.Contact, now time.Time) string {
+	switch {
+	case c == nil:
+		return ""
+	case c.Answers:
+		return "answers, since " + momentText(c.Since, now)
+	}
+	return fmt.Sprintf("DOES NOT ANSWER, since %s: %s", momentText(c.Since, now), c.Error)
+}
+
+// driftShown is how many paths are listed; the JSON has more.
+const driftShown = 10
+
+func driftText(doc *deviceStanding) string {
+	drift := doc.Report.Drift
+	switch {
+	case len(drift) == 0 && doc.Running:
+		return "none"
+	case len(drift) == 0:
+		return "not looked for; gitopsd agent diff --current compares"
+	case len(drift) > driftShown:
+		return fmt.Sprintf("%s and %d more", strings.Join(drift[:driftShown], " "), len(drift)-driftShown)
+	}
+	return strings.Join(drift, " ")
+}
+
+// momentText is a moment with how far away it is.
+func momentText(t, now time.Time) string {
+	d := t.Sub(now).Round(time.Second)
+	switch {
+	case d > 0:
+		return fmt.Sprintf("%s (in %s)", view.Stamp(t), schema.Duration(d))
+	case d > -time.Minute:
+		return view.Stamp(t) + " (now)"
+	}
+	return fmt.Sprintf("%s (%s ago)", view.Stamp(t), schema.Duration((-d).Truncate(time.Minute)))
+}

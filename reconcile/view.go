@@ -1,0 +1,133 @@
+package reconcile
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+
+	"github.com/gitopsd/gitopsd/reconcile/internal/disk"
+	"github.com/gitopsd/gitopsd/reconcile/internal/files"
+	"github.com/gitopsd/gitopsd/reconcile/internal/osimage"
+)
+
+// ErrNoState means that no agent has worked on a root yet.
+var ErrNoState = errors.New("no agent has worked here yet")
+
+// errReadOnly is what a view says to its own attempt to write.
+var errReadOnly = errors.New("this only looks")
+
+// View is what the state on disk says of a device, whether its agent runs or
+// not. It takes no lock and changes nothing.
+type View struct {
+	agent   *Agent
+	trouble []string
+}
+
+// OpenView reads the state below the configured root; Control is not needed.
+// It returns [ErrNoState] where there is none.
+func OpenView(c Config) (*View, error) {
+	c.setDefaults()
+	c.Logger = slog.New(slog.DiscardHandler)
+	root, err := disk.Open(c.Root, disk.Options{Step: func(string, string) error { return errReadOnly }, ReadStep: c.ReadStep})
+	if err != nil {
+		return nil, err
+	}
+	a := &Agent{cfg: c, log: c.Logger, root: root}
+	v := &View{agent: a}
+	if a.os = c.Driver; a.os == nil {
+		a.os = osimage.New(c.Root, c.OS)
+	}
+	a.bootID = a.readBootID()
+	a.clock = clock{now: c.Now, up: c.Uptime, boot: a.bootID}
+	a.store = &store{clock: a.clock, root: root, initial: c.InitialVersion, log: c.Logger, seq: &sequence{root: root}}
+	if err := v.load(); err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	a.live.hold = a.holdNow()
+	a.live.busy = a.notedBusy()
+	return v, nil
+}
+
+// load reads what [store.load] reads, and leaves it as it is.
+func (v *View) load() error {
+	var (
+		ins install
+		att attempts
+		cur record
+		des record
+		pen pending
+	)
+	s, found := v.agent.store, 0
+	for _, one := range []struct {
+		file  string
+		into  any
+		valid func() bool
+		took  func()
+	}{
+		{installFile, &ins, ins.valid, func() { s.seq.set(ins) }},
+		{attemptsFile, &att, att.valid, func() { att.Work.adopt(s.clock); s.attempts = att }},
+		{currentFile, &cur, cur.reportable, func() { cur.OK = s.adopt(cur.OK, cur.OKAt); s.current = cur }},
+		{desiredFile, &des, des.reportable, func() { s.desired = &des }},
+		{pendingFile, &pen, func() bool { return true }, func() { pen.adopt(s.clock); s.pending = &pen }},
+	} {
+		b, err := s.bytes(one.file)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if errors.Is(err, fs.ErrPermission) {
+			return fmt.Errorf("read the state: %w", err)
+		}
+		if found++; err == nil {
+			err = json.Unmarshal(b, one.into)
+		}
+		if err == nil && !one.valid() {
+			err = fmt.Errorf("%s is not complete", one.file)
+		}
+		if err != nil {
+			v.trouble = append(v.trouble, oneLine(err.Error()))
+			continue
+		}
+		one.took()
+	}
+	if found == 0 {
+		return ErrNoState
+	}
+	if s.current.Version == "" {
+		s.current.Version = s.initial
+	}
+	if s.desired != nil && s.desired.Attempt <= s.attempts.highest() {
+		s.desired = nil // it has ended, and only its file is still there
+	}
+	return nil
+}
+
+// Close releases the root.
+func (v *View) Close() error { return v.agent.root.Close() }
+
+// Standing is how the device stands, as far as the disk says.
+func (v *View) Standing() Standing {
+	s := v.agent.standing(v.agent.report())
+	s.Trouble = v.trouble
+	return s
+}
+
+// openFiles reads what is managed.
+func (v *View) openFiles() error {
+	a := v.agent
+	fc, err := files.New(files.Config{Root: a.root, State: stateDir, Protected: a.cfg.Protected, Warn: func(error) {}})
+	if err != nil {
+		return fmt.Errorf("read the record of managed files: %w", err)
+	}
+	a.files = fc
+	return nil
+}
+
+// View reads the agent's own state beside its work; whoever opens it closes
+// it.
+func (a *Agent) View() (*View, error) {
+	c := a.cfg
+	c.Step, c.Progress = nil, nil
+	return OpenView(c)
+}
