@@ -125,6 +125,7 @@ type AgentSpec struct {
 const (
 	OSCommand = "command" // the operator's own programs
 	OSTree    = "ostree"
+	OSBootc   = "bootc"
 )
 
 // OSConfig says what installs the operating system. The programs are those of

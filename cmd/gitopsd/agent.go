@@ -83,15 +83,18 @@ func checkAgent(spec schema.AgentSpec) error {
 	case spec.Repo.URL != "" && spec.RepoFrom != "":
 		return withHint(usagef("both --repo and --repo-from say where the fleet repository is"), "leave one of repo and repoFrom away")
 	case spec.OS != nil:
-		return checkOS(spec.OS)
+		return checkOS(spec.OS, or(spec.Root, "/"))
 	}
 	return nil
 }
 
 // checkOS wants the fields of its driver, and no others: one that is ignored
 // is a mistake.
-func checkOS(c *schema.OSConfig) error {
+func checkOS(c *schema.OSConfig, root string) error {
 	driver := or(c.Driver, schema.OSCommand)
+	if driver == schema.OSBootc && root != "/" {
+		return withHint(usagef("os.driver is %s, which changes the running system, and the root is %s", driver, root), "leave os out where the root is another one")
+	}
 	for _, f := range []struct {
 		name    string
 		written bool

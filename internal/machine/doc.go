@@ -4,7 +4,8 @@
 // It refuses to be more than a test bed: nothing of the program imports it. It
 // needs root, systemd-nspawn and mmdebstrap, and says what is missing.
 //
-// Start with [New], then [Machine.Boot]. [Machine.Run] runs a program inside,
+// Start with [New], or [NewOSTree] for one whose system is replaced as a whole,
+// then [Machine.Boot]. [Machine.Run] runs a program inside,
 // [Machine.PowerCut] takes the power away, and the test's end removes all that
 // was made.
 //

@@ -44,6 +44,9 @@ type Machine struct {
 	number int
 	dir    string // the overlay and the console
 	near   string // the host's end of the link
+	// sysroot is where ostree has its deployments; "" = the root is a copy of
+	// the shared tree.
+	sysroot string
 
 	mu     sync.Mutex
 	ended  chan struct{} // closed when the present run of boots has ended
@@ -51,30 +54,17 @@ type Machine struct {
 	nspawn int           // pid of the container's parent; 0: off
 	leader int           // the host's pid of the first process inside; 0: not there yet
 	fail   error         // why the run ended
+	// refused is an image that the boot loader does not boot.
+	refused string
 }
 
 // New makes a machine that is off. It skips the test where the host cannot boot
 // one, and fails it instead with GITOPSD_NO_SKIP set.
 func New(t testing.TB) *Machine {
 	t.Helper()
-	if why := missing(); why != "" {
-		if os.Getenv("GITOPSD_NO_SKIP") != "" {
-			t.Fatal(why)
-		}
-		t.Skip(why)
-	}
+	m := fresh(t)
 	lower, err := tree(t.Context())
 	if err != nil {
-		t.Fatal(err)
-	}
-	m := &Machine{t: t, dir: t.TempDir()}
-	for m.number = os.Getpid() % 4096; ; m.number++ { // other tests have machines too
-		m.name = fmt.Sprintf("gitopsd-tb%d", m.number)
-		if _, err := os.Stat("/run/netns/" + m.name); err != nil {
-			break
-		}
-	}
-	if err := m.wire(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for _, dir := range []string{"upper", "work", "root", "containers"} {
@@ -89,6 +79,28 @@ func New(t testing.TB) *Machine {
 	m.cleanup(func() error { return unix.Unmount(m.Path("/"), unix.MNT_DETACH) })
 	m.cleanup(func() error { m.PowerCut(); return nil })
 	m.configure()
+	return m
+}
+
+// fresh is a machine with a network and without a disk.
+func fresh(t testing.TB) *Machine {
+	t.Helper()
+	if why := missing(); why != "" {
+		if os.Getenv("GITOPSD_NO_SKIP") != "" {
+			t.Fatal(why)
+		}
+		t.Skip(why)
+	}
+	m := &Machine{t: t, dir: t.TempDir()}
+	for m.number = os.Getpid() % 4096; ; m.number++ { // other tests have machines too
+		m.name = fmt.Sprintf("gitopsd-tb%d", m.number)
+		if _, err := os.Stat("/run/netns/" + m.name); err != nil {
+			break
+		}
+	}
+	if err := m.wire(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	return m
 }
 
@@ -123,7 +135,12 @@ func missing() string {
 }
 
 // Path is where a file of the machine lies on the host, also while it is off.
-func (m *Machine) Path(file string) string { return filepath.Join(m.dir, "root", file) }
+func (m *Machine) Path(file string) string {
+	if m.sysroot != "" {
+		return m.deployedPath(file)
+	}
+	return filepath.Join(m.dir, "root", file)
+}
 
 // Write puts a file into the machine, with its folders.
 func (m *Machine) Write(file, content string, mode os.FileMode) {

@@ -56,11 +56,17 @@ func (m *Machine) once() error {
 		defer removeGroups(group)
 		fmt.Fprintf(&enter, "echo $$ > %s/cgroup.procs; ", group)
 	}
-	c := exec.Command("sh", "-c", "set -e; "+enter.String()+`exec "$@"`, "sh", "systemd-nspawn",
-		"--quiet", "--register=no", "--keep-unit", "--network-namespace-path=/run/netns/"+m.name, "--console=pipe",
+	disk := []string{"--directory=" + m.Path("/")}
+	if m.sysroot != "" {
+		if disk, err = m.deployed(); err != nil {
+			return err
+		}
+	}
+	c := exec.Command("sh", append([]string{"-c", "set -e; " + enter.String() + `exec "$@"`, "sh", "systemd-nspawn",
+		"--quiet", "--register=no", "--keep-unit", "--network-namespace-path=/run/netns/" + m.name, "--console=pipe",
 		"--capability=all", "--system-call-filter=add_key keyctl bpf",
-		"--bind="+filepath.Join(m.dir, "containers")+":/var/lib/containers", // an overlay cannot lie on an overlay
-		"--directory="+m.Path("/"), "--boot")
+		"--bind=" + filepath.Join(m.dir, "containers") + ":/var/lib/containers", // an overlay cannot lie on an overlay
+		"--boot"}, disk...)...)
 	c.Env = append(os.Environ(), "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1")
 	c.Stdout, c.Stderr = console, console
 	if err := c.Start(); err != nil {

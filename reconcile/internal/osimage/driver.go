@@ -38,6 +38,8 @@ func New(root string, c *schema.OSConfig) Driver {
 		return nil
 	case c.Driver == schema.OSTree:
 		return &ostree{program: program{root: root}, remote: c.Remote, osName: c.OSName}
+	case c.Driver == schema.OSBootc:
+		return &bootc{program: program{root: root}}
 	}
 	return Command(root, c)
 }
