@@ -151,9 +151,8 @@ func (g *goal) back(b *before) {
 		return
 	case !g.wanted && b.masked():
 		g.state = schema.UnitMasked
-		return
 	}
-	if g.enabled == nil && b.Enabled && g.state != schema.UnitMasked {
+	if g.enabled == nil && b.Enabled {
 		if g.enabled = b.enabled(); g.enabled == nil && b.Missing {
 			g.enabled = &no
 		}

@@ -123,9 +123,13 @@ func (f *finishing) links() (did bool) {
 		case f.rebootDue && g.wanted && !g.content && s.Missing():
 			// It comes with the system that will be booted.
 		case g.state == schema.UnitMasked:
-			if !s.Masked() {
-				do(f.m.Mask(f.ctx, g.name))
+			if s.Masked() {
+				continue
 			}
+			if g.enabled != nil && !*g.enabled && !enabledAs(false, s) {
+				do(f.m.Disable(f.ctx, g.name))
+			}
+			do(f.m.Mask(f.ctx, g.name))
 		case g.unmasks(s, f.rec.Before[g.name]): // somebody has masked it since
 			do(f.m.Unmask(f.ctx, g.name, s.File == "masked-runtime"))
 		case g.enabled == nil || g.gone():

@@ -1,6 +1,7 @@
 package units
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -142,11 +143,35 @@ func (c *Controller) clear(ctx context.Context, m Manager, spec *schema.Spec) er
 			errs = append(errs, failed(g.name, m.Unmask(ctx, g.name, s.File == "masked-runtime")))
 		}
 	}
+	errs = append(errs, c.noteUnder(ctx, m))
 	errs = append(errs, c.jobs(ctx, m, stops)...)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	return failure.Join(errs...)
+}
+
+// noteUnder records how those are enabled that were masked before, now that it
+// can be seen and before anything changes it.
+func (c *Controller) noteUnder(ctx context.Context, m Manager) error {
+	rec := c.rec.clone()
+	for _, name := range sortedKeys(rec.Before) {
+		b := rec.Before[name]
+		if !b.masked() || b.Under != "" {
+			continue
+		}
+		states, err := m.States(ctx, name)
+		if err != nil {
+			return failed(name, err)
+		}
+		if !states[0].Masked() {
+			b.Under = cmp.Or(states[0].File, "disabled")
+		}
+	}
+	if err := c.save(rec); err != nil {
+		return failure.Retryable("state", "units.json", "%w", err)
+	}
+	return nil
 }
 
 // stopOf is the job that makes a unit stop, if it is to and does not.

@@ -39,6 +39,7 @@ const maxRecord = 16 << 20
 // before is a unit as it was when a spec named it first.
 type before struct {
 	File    string `json:"file,omitempty"`    // how its file was enabled, in systemd's word
+	Under   string `json:"under,omitempty"`   // the same, of one that was masked, once it is not
 	Running bool   `json:"running,omitempty"` //
 	Missing bool   `json:"missing,omitempty"` // nothing made it: it is ours alone
 	// Enabled and State say what specs have set since, and comes back.
@@ -52,8 +53,12 @@ func (b *before) masked() bool { return b.File == "masked" || b.File == "masked-
 
 // enabled gives nil where the word says nothing of it.
 func (b *before) enabled() *bool {
-	yes := b.File == "enabled" || b.File == "enabled-runtime" || b.File == "linked" || b.File == "linked-runtime"
-	if yes || b.File == "disabled" {
+	file := b.File
+	if b.masked() {
+		file = b.Under
+	}
+	yes := file == "enabled" || file == "enabled-runtime" || file == "linked" || file == "linked-runtime"
+	if yes || file == "disabled" {
 		return &yes
 	}
 	return nil

@@ -1,0 +1,401 @@
+package units
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gitopsd/gitopsd/reconcile/internal/disk"
+	"github.com/gitopsd/gitopsd/reconcile/internal/files"
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+// fake is a systemd that keeps what of the real one's ways matters here: unit
+// files count as they were read last; a unit runs with what it was started
+// with; links and masks last over a boot, and nothing else does.
+type fake struct {
+	t     *testing.T
+	root  string
+	read  map[string]string // unit → its files, as read; "" = none
+	links map[string]bool
+	runs  map[string]*run
+	n     int      // of the last invocation
+	log   []string // what was done
+	step  func() error
+}
+
+// run is one unit since its first start in this boot.
+type run struct {
+	active, result string
+	with           string // unit and configuration files at its start
+	invocation     string
+	ran            bool
+}
+
+var errCut = errors.New("the agent is dead")
+
+// did is a step before and after each change: the agent may die at either.
+func (f *fake) did(what string, change func() error) error {
+	if err := f.step(); err != nil {
+		return err
+	}
+	f.log = append(f.log, what)
+	if err := change(); err != nil {
+		return err
+	}
+	return f.step()
+}
+
+func (f *fake) path(p string) string { return filepath.Join(f.root, p) }
+
+// file is where a unit's file is, or "".
+func (f *fake) file(name string) string {
+	for _, dir := range []string{folder, "/usr/lib/systemd/system"} {
+		for _, n := range []string{name, templateOf(name)} {
+			if _, err := os.Lstat(f.path(dir + "/" + n)); err == nil && n != "" {
+				return dir + "/" + n
+			}
+		}
+	}
+	return ""
+}
+
+func (f *fake) masked(name string) bool {
+	to, err := os.Readlink(f.path(folder + "/" + name))
+	return err == nil && to == "/dev/null"
+}
+
+// now is what the unit's files say now.
+func (f *fake) now(name string) string {
+	at := f.file(name)
+	if at == "" || f.masked(name) {
+		return ""
+	}
+	text, err := os.ReadFile(f.path(at))
+	if err != nil {
+		f.t.Error(err)
+	}
+	for _, dir := range []string{name, templateOf(name)} {
+		more, _ := filepath.Glob(f.path(folder + "/" + dir + ".d/*.conf"))
+		for _, p := range more {
+			data, err := os.ReadFile(p)
+			if err != nil {
+				f.t.Error(err)
+			}
+			text = append(text, data...)
+		}
+	}
+	return string(text)
+}
+
+// load is what systemd knows of the unit: it reads a file once.
+func (f *fake) load(name string) string {
+	if f.read[name] == "" {
+		f.read[name] = f.now(name)
+	}
+	return f.read[name]
+}
+
+func (f *fake) run(name string) *run {
+	if f.runs[name] == nil {
+		f.runs[name] = &run{active: "inactive"}
+	}
+	return f.runs[name]
+}
+
+func (f *fake) States(_ context.Context, names ...string) ([]State, error) {
+	all := make([]State, len(names))
+	for i, name := range names {
+		text, r, at := f.load(name), f.run(name), f.file(name)
+		s := State{Name: name, ID: name, Load: "loaded", Active: r.active, Fragment: at, Invocation: r.invocation, Result: r.result, Ran: r.ran,
+			NeedsReload: text != f.now(name), Oneshot: strings.Contains(text, "Type=oneshot"), Unmet: strings.Contains(text, "Unmet")}
+		if r.active == "active" {
+			s.Sub = "running"
+		}
+		switch {
+		case f.masked(name):
+			s.Load, s.File = "masked", "masked"
+		case at == "":
+			s.Load = "not-found"
+		case f.links[name]:
+			s.File = "enabled"
+		case strings.Contains(f.now(name), "[Install]"):
+			s.File = "disabled"
+		default:
+			s.File = "static"
+		}
+		all[i] = s
+	}
+	return all, nil
+}
+
+func (f *fake) Reload(context.Context) error {
+	return f.did("reload", func() error { f.read = map[string]string{}; return nil })
+}
+
+func (f *fake) Enable(_ context.Context, name string) error {
+	return f.did("enable "+name, func() error {
+		if f.file(name) == "" {
+			return fmt.Errorf("unit %s does not exist", name)
+		}
+		if strings.Contains(f.now(name), "[Install]") {
+			f.links[name] = true
+		}
+		return nil
+	})
+}
+
+func (f *fake) Disable(_ context.Context, name string) error {
+	return f.did("disable "+name, func() error { delete(f.links, name); return nil })
+}
+
+func (f *fake) Mask(_ context.Context, name string) error {
+	return f.did("mask "+name, func() error { return os.Symlink("/dev/null", f.path(folder+"/"+name)) })
+}
+
+func (f *fake) Unmask(_ context.Context, name string, _ bool) error {
+	return f.did("unmask "+name, func() error { return os.Remove(f.path(folder + "/" + name)) })
+}
+
+func (f *fake) ResetFailed(_ context.Context, name string) error {
+	return f.did("forgive "+name, func() error { f.run(name).active = "inactive"; return nil })
+}
+
+func (f *fake) Close() {}
+
+func (f *fake) Do(_ context.Context, jobs ...Job) error {
+	var errs []error
+	for _, j := range jobs {
+		r := f.run(j.Unit)
+		if (j.Verb == TryRestart || j.Verb == TryReload) && r.active != "active" {
+			continue
+		}
+		err := f.did(string(j.Verb)+" "+j.Unit, func() error {
+			switch {
+			case j.Verb == Stop:
+				r.active = "inactive"
+				return nil
+			case j.Verb == TryReload:
+				r.with = f.load(j.Unit) + f.config(j.Unit)
+				return nil
+			case j.Verb == Start && r.active == "active":
+				return nil
+			}
+			return f.start(j)
+		})
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// config are the files that a unit reads when it starts.
+func (f *fake) config(name string) string {
+	all := ""
+	for _, line := range strings.Split(f.read[name], "\n") {
+		if p, ok := strings.CutPrefix(line, "Environment=CONFIG="); ok {
+			data, _ := os.ReadFile(f.path(p))
+			all += p + ":" + string(data)
+		}
+	}
+	return all
+}
+
+func (f *fake) start(j Job) error {
+	r, text := f.run(j.Unit), f.load(j.Unit)
+	switch {
+	case f.masked(j.Unit):
+		return &JobError{Job: j, Err: errors.New("it is masked")}
+	case text == "":
+		return &JobError{Job: j, Err: errors.New("Unit " + j.Unit + " not found.")}
+	}
+	f.n++
+	*r = run{active: "active", result: "success", with: text + f.config(j.Unit), invocation: fmt.Sprint(f.n), ran: true}
+	switch {
+	case strings.Contains(text, "ExecStart=/bin/false"):
+		r.active, r.result = "failed", "exit-code"
+		return &JobError{Job: j, Result: "failed"}
+	case strings.Contains(text, "Type=oneshot"):
+		r.active = "inactive"
+	}
+	return nil
+}
+
+// boot is a power cut and what comes after: what is enabled starts.
+func (f *fake) boot() {
+	f.read, f.runs = map[string]string{}, map[string]*run{}
+	f.step = func() error { return nil }
+	for name := range f.links {
+		if f.file(name) != "" && !f.masked(name) {
+			_ = f.start(Job{Start, name}) // its state is what is looked at
+		}
+	}
+	f.log = nil
+}
+
+// device is a root with a systemd, and the two controllers on it.
+type device struct {
+	t       *testing.T
+	dir     string
+	systemd *fake
+	disk    func(op, path string) error
+	warned  []string
+}
+
+func newDevice(t *testing.T) *device {
+	// In memory where there is such a folder: a sync costs more than all else.
+	dir, err := os.MkdirTemp("/dev/shm", "gitopsd-units-")
+	if err != nil {
+		dir = t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	d := &device{t: t, dir: dir}
+	d.systemd = &fake{t: t, root: d.dir, links: map[string]bool{}}
+	d.systemd.boot()
+	for _, dir := range []string{"etc", "usr/lib/systemd/system", "etc/systemd/system", "var/lib"} {
+		if err := os.MkdirAll(filepath.Join(d.dir, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return d
+}
+
+func (d *device) put(p, text string) {
+	if err := os.WriteFile(filepath.Join(d.dir, p), []byte(text), 0o644); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// open starts an agent's controllers anew, from what is on disk.
+func (d *device) open() (*disk.Root, *files.Controller, *Controller) {
+	root, err := disk.Open(d.dir, disk.Options{Step: d.disk})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	warn := func(err error) { d.warned = append(d.warned, err.Error()) }
+	fc, err := files.New(files.Config{Root: root, State: "/var/lib/gitopsd", Warn: warn})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	uc, err := New(Config{Root: root, State: "/var/lib/gitopsd", Warn: warn, Steady: 1, Scratch: filepath.Join(d.t.TempDir(), "scratch"),
+		Connect: func(context.Context) (Manager, error) { return d.systemd, nil },
+		Journal: func(_ context.Context, unit string, _ time.Time) string { return "journal of " + unit }})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return root, fc, uc
+}
+
+// apply makes the device be a spec, as an agent does that has just started.
+func (d *device) apply(spec *schema.Spec) error {
+	root, fc, uc := d.open()
+	defer root.Close()
+	spec = whole(spec)
+	if err := uc.Prepare(d.t.Context(), spec, fc.Ahead(spec, nil)); err != nil {
+		return err
+	}
+	if _, err := fc.Apply(d.t.Context(), spec, nil, files.Back); err != nil {
+		return err
+	}
+	_, err := uc.Finish(d.t.Context(), spec, false)
+	return err
+}
+
+// whole is a spec with the files of its units among its files.
+func whole(spec *schema.Spec) *schema.Spec {
+	all := *spec
+	all.Files = maps.Clone(spec.Files)
+	if all.Files == nil {
+		all.Files = map[string]*schema.File{}
+	}
+	maps.Copy(all.Files, Files(spec))
+	return &all
+}
+
+func (d *device) must(spec *schema.Spec) {
+	d.t.Helper()
+	if err := d.apply(spec); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// is tells how the device is: files, links, and what each unit runs with.
+func (d *device) is() string {
+	var all []string
+	err := filepath.WalkDir(d.dir, func(p string, e os.DirEntry, err error) error {
+		rel, _ := filepath.Rel(d.dir, p)
+		switch {
+		case err != nil:
+			return err
+		case rel == "var/lib/gitopsd":
+			return filepath.SkipDir
+		case e.Type() == os.ModeSymlink:
+			to, err := os.Readlink(p)
+			all = append(all, rel+" -> "+to)
+			return err
+		case e.Type().IsRegular():
+			data, err := os.ReadFile(p)
+			all = append(all, fmt.Sprintf("%s %q", rel, data))
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	for name := range d.systemd.links {
+		all = append(all, "enabled "+name)
+	}
+	for name, r := range d.systemd.runs {
+		switch {
+		case r.active == "active":
+			all = append(all, fmt.Sprintf("runs %s %q", name, r.with))
+		case r.active != "inactive":
+			all = append(all, r.active+" "+name)
+		}
+	}
+	sort.Strings(all)
+	return strings.Join(all, "\n")
+}
+
+func (d *device) invocations() map[string]string {
+	all := map[string]string{}
+	for name, r := range d.systemd.runs {
+		if r.invocation != "" {
+			all[name] = r.invocation
+		}
+	}
+	return all
+}
+
+// logged gives what systemd was told since, and forgets it.
+func (d *device) logged() string {
+	log := slices.Clone(d.systemd.log)
+	d.systemd.log = nil
+	return strings.Join(log, ", ")
+}
+
+func unit(text string, enabled bool, state string) *schema.Unit {
+	u := &schema.Unit{State: state}
+	if text != "" {
+		u.Content = &text
+	}
+	if enabled {
+		u.Enabled = &enabled
+	}
+	return u
+}
+
+func body(text string) *schema.Body { return &schema.Body{Content: &text} }
+func file(text string, restart, reload []string) *schema.File {
+	return &schema.File{Content: &text, Restart: restart, Reload: reload}
+}
