@@ -26,6 +26,9 @@ type Loader struct {
 	// the one that calls Load; with 0, only that one does. It is for
 	// ProblemsOnly, and more than a few are not made use of.
 	Readers int
+	// Stop is asked before each device, and its error ends the Load: what a
+	// stranger wrote may take hours. nil = nobody stops it.
+	Stop func() error
 
 	contents  map[contentKey]*content
 	files     map[string]*file // by path

@@ -318,6 +318,17 @@ func TestImageMustBeAName(t *testing.T) {
 	}
 }
 
+func TestLoadIsStopped(t *testing.T) {
+	stopped := errors.New("no time left")
+	for _, only := range []bool{false, true} {
+		asked := 0
+		loader := Loader{ProblemsOnly: only, Stop: func() error { asked++; return stopped }}
+		if _, err := loader.Load(repoOf(ruleFleet)); !errors.Is(err, stopped) || asked != 1 {
+			t.Errorf("ProblemsOnly %t: asked %d times, %v", only, asked, err)
+		}
+	}
+}
+
 func TestLoadReadError(t *testing.T) {
 	src := repoOf(smallFleet)
 	for _, path := range []string{"devices/berlin/gw-berlin-01.yaml", "files/static.conf", "files/edge.conf"} {

@@ -64,6 +64,11 @@ func overlayOrder(f *file) int {
 }
 
 func (p *pass) state(f *file, old *deviceState) error {
+	if p.loader.Stop != nil {
+		if err := p.loader.Stop(); err != nil {
+			return err
+		}
+	}
 	device := f.content.device
 	if device == nil { // no readable YAML: it stands for a device all the same
 		device = &Device{Metadata: Metadata{Name: f.place.name}}

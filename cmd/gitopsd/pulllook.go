@@ -32,6 +32,9 @@ type pullLook struct {
 	reader *reader // of the daemon's repositories, for the present status
 	config repo.Config
 	pulls  *repo.Repo // a copy of its own; nil = not open
+
+	documents int64         // see pullDocuments
+	reading   time.Duration // see pullReading
 }
 
 // newPullLook uses the daemon's repositories for the present status, and a copy
@@ -43,6 +46,7 @@ func newPullLook(spec schema.ServeSpec, own string, fleet, reports *repo.Repo, s
 			URL: spec.Repo.URL, Credentials: credentialsOf(spec.Repo), Store: filepath.Join(state, "pulls.git"),
 			Timeout: spec.Timeout.D(defaultTimeout), Logger: logger,
 		},
+		documents: pullDocuments, reading: pullReading,
 	}
 }
 
@@ -125,10 +129,30 @@ func (l *pullLook) look(ctx context.Context, p github.Pull) (github.Review, erro
 			return github.Review{}, err
 		}
 	}
-	c := &pullComparison{look: l, ctx: ctx, loader: &schema.Loader{OwnVersion: l.own}, now: time.Now()}
-	head, err := c.load(preview.Place{Name: p.HeadRef, Commit: p.Head})
+	reading, cancel := context.WithTimeout(ctx, l.reading)
+	defer cancel()
+	review, err := l.compare(reading, p, tip)
+	var much *tooMuch
+	switch {
+	case errors.As(err, &much):
+		return l.refusal(p, much), nil
+	case err != nil && ctx.Err() == nil && reading.Err() != nil:
+		return l.refusal(p, &tooMuch{"reading and comparing it takes longer than " + l.reading.String()}), nil
+	}
+	return review, err
+}
+
+// compare reads what was fetched.
+func (l *pullLook) compare(ctx context.Context, p github.Pull, tip string) (github.Review, error) {
+	branch := or(l.spec.Branch, schema.DefaultBranch)
+	c := &pullComparison{look: l, ctx: ctx, loader: &schema.Loader{OwnVersion: l.own, Stop: ctx.Err}, now: time.Now()}
+	head := &side{place: preview.Place{Name: p.HeadRef, Commit: p.Head}, files: c.source(p.Head)}
+	err := l.affordable(ctx, tip, head.files)
+	if err == nil {
+		head.fleet, err = c.problemsOf(head.files)
+	}
 	if err != nil {
-		return github.Review{}, err
+		return github.Review{}, fmt.Errorf("cannot read the fleet of %s: %w", p.Head, err)
 	}
 	review := github.Review{Head: p.Head, Problems: advice.Check(head.fleet, c.now)}
 	wrong, warnings := tally(review.Problems)
@@ -144,6 +168,9 @@ func (l *pullLook) look(ctx context.Context, p github.Pull) (github.Review, erro
 		review.Plan = github.Verdict{State: github.Failure, Words: "there is no plan before the errors are corrected"}
 		review.Comment = comment.RenderProblems(head.place, review.Problems, comment.Options{Command: l.command(head.place, nil)})
 		return review, nil
+	}
+	if head, err = c.load(head.place); err != nil {
+		return github.Review{}, err
 	}
 	review.Base = tip
 	review.Validate = github.Verdict{State: github.Success, Words: words}
@@ -203,7 +230,7 @@ type pullComparison struct {
 }
 
 func (c *pullComparison) load(place preview.Place) (*side, error) {
-	f := newFiles(sweep.Source(c.ctx, c.look.pulls, place.Commit))
+	f := c.source(place.Commit)
 	fleet, err := c.loader.Load(f)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the fleet of %s: %w", place.Commit, err)

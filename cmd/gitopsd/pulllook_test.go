@@ -146,6 +146,37 @@ func TestB123_PullRequestsAreOnlyRead(t *testing.T) {
 	}
 }
 
+// What a pull request costs is bounded, and what costs more is told, once: the
+// same would come of another look.
+func TestPullRequestsThatCostTooMuch(t *testing.T) {
+	w := newLookWorld(t)
+	for i := range 10 {
+		// One content under many names is cheap to send, and not to look at.
+		w.write(fmt.Sprintf("devices/many/gw-%d.yaml", i), "apiVersion: gitopsd.dev/v1alpha1\nkind: Device\nmetadata: {name: gw-1, labels: {role: gateway, site: example}}\n")
+	}
+	many := w.pull(1)
+	w.write("files/new.conf", "x\n")
+	few := w.pull(2)
+	w.look.documents = 8 * pullDocument
+	for number, r := range map[int]github.Review{1: w.review(many), 2: w.review(few)} {
+		refused := r.Validate.State == github.Failure && r.Plan.State == github.Failure && strings.Contains(r.Validate.Words, "more than") && strings.Contains(r.Comment, "more than")
+		if refused != (number == 1) {
+			t.Errorf("pull request %d: %+v", number, r)
+		}
+	}
+
+	w.look.reading = 1
+	r := w.review(few)
+	if r.Head != few.Head || r.Validate.State != github.Failure || !strings.Contains(r.Validate.Words, "takes longer") || !strings.Contains(r.Comment, "takes longer") {
+		t.Errorf("there is no time: %+v", r)
+	}
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	if r, err := w.look.look(ended, few); err == nil {
+		t.Errorf("the daemon ends: %+v", r)
+	}
+}
+
 func TestB24_HeadsThatAreNotThere(t *testing.T) {
 	w := newLookWorld(t)
 	w.write("files/edge.conf", "level=1\n")
