@@ -15,9 +15,10 @@ import (
 const (
 	// pageSize is the most that the API gives on a page.
 	pageSize = 100
-	// commentPage is smaller: a hundred of the longest comments would be over
-	// what is taken as one answer.
-	commentPage = 30
+	// longPage is smaller: a hundred of the longest comments, or descriptions of
+	// pull requests, which anybody may write, would be over what is taken as one
+	// answer.
+	longPage = 30
 	// maxPages bounds a list, so that a server that always has a next page is
 	// left at some time.
 	maxPages = 100
@@ -84,8 +85,9 @@ type forge interface {
 	// statuses are the newest of a commit, by context.
 	statuses(ctx context.Context, commit string) (map[string]Status, error)
 	setStatus(ctx context.Context, commit string, s Status) error
-	// comments are all of a pull request, the oldest first.
-	comments(ctx context.Context, number int) ([]note, error)
+	// comments are those of a pull request that an author wrote, the oldest
+	// first. What others wrote is not kept: it may be thousands.
+	comments(ctx context.Context, number int, author string) ([]note, error)
 	addComment(ctx context.Context, number int, body string) (note, error)
 	editComment(ctx context.Context, id int64, body string) error
 	// removeComment is content when it is gone already.
@@ -194,7 +196,7 @@ func (c *client) pulls(ctx context.Context, base string) ([]Pull, error) {
 	var out []Pull
 	err := pages(func(page int) (*gh.Response, error) {
 		list, r, err := c.repo.PullRequests.List(ctx, c.owner, c.name, &gh.PullRequestListOptions{
-			State: "open", Base: base, Sort: "updated", Direction: "desc", ListOptions: gh.ListOptions{Page: page, PerPage: pageSize},
+			State: "open", Base: base, Sort: "updated", Direction: "desc", ListOptions: gh.ListOptions{Page: page, PerPage: longPage},
 		})
 		for _, p := range list {
 			out = append(out, c.pullOf(p))
@@ -249,14 +251,16 @@ func (c *client) setStatus(ctx context.Context, commit string, s Status) error {
 	return c.failed("write the status "+s.Context+" of "+short(commit), err)
 }
 
-func (c *client) comments(ctx context.Context, number int) ([]note, error) {
+func (c *client) comments(ctx context.Context, number int, author string) ([]note, error) {
 	var out []note
 	err := pages(func(page int) (*gh.Response, error) {
 		list, r, err := c.repo.Issues.ListComments(ctx, c.owner, c.name, number, &gh.IssueListCommentsOptions{
-			ListOptions: gh.ListOptions{Page: page, PerPage: commentPage},
+			ListOptions: gh.ListOptions{Page: page, PerPage: longPage},
 		})
 		for _, n := range list {
-			out = append(out, note{id: n.GetID(), author: n.GetUser().GetLogin(), body: n.GetBody()})
+			if strings.EqualFold(n.GetUser().GetLogin(), author) {
+				out = append(out, note{id: n.GetID(), author: n.GetUser().GetLogin(), body: n.GetBody()})
+			}
 		}
 		return r, err
 	})

@@ -23,13 +23,13 @@ func (s *Service) ownComments(ctx context.Context, number int) ([]marked, error)
 	if err != nil {
 		return nil, err
 	}
-	all, err := s.forge.comments(ctx, number)
+	all, err := s.forge.comments(ctx, number, author)
 	if err != nil {
 		return nil, err
 	}
 	var own []marked
 	for _, n := range all {
-		if mark, found := comment.Find(n.body); found && mark.Name == "" && strings.EqualFold(n.author, author) {
+		if mark, found := comment.Find(n.body); found && mark.Name == "" {
 			own = append(own, marked{n, mark})
 		}
 	}

@@ -201,8 +201,8 @@ type lagging struct {
 	hidden func(note) bool
 }
 
-func (l lagging) comments(ctx context.Context, number int) ([]note, error) {
-	list, err := l.forge.comments(ctx, number)
+func (l lagging) comments(ctx context.Context, number int, author string) ([]note, error) {
+	list, err := l.forge.comments(ctx, number, author)
 	return slices.DeleteFunc(list, l.hidden), err
 }
 
