@@ -31,6 +31,7 @@ func (a *Agent) report() *schema.Report {
 		Hold:              a.live.hold,
 		Drift:             slices.Clone(a.drift[:min(len(a.drift), maxDrift)]),
 		Units:             slices.Clone(a.unitStates),
+		Warnings:          warnings(a.cfg.Warnings),
 		Recalled:          a.doc.recalled,
 		Assigned:          a.doc.problem,
 	}
@@ -74,6 +75,17 @@ func (a *Agent) report() *schema.Report {
 		r.Reason = "the record of what this device runs was lost; a new assignment is awaited"
 	}
 	return r
+}
+
+// maxWarnings bounds those in a report; the log has the rest.
+const maxWarnings = 10
+
+func warnings(list []string) []string {
+	var short []string
+	for _, w := range list[:min(len(list), maxWarnings)] {
+		short = append(short, oneLine(w))
+	}
+	return short
 }
 
 // reportRollback: a device on its way back still changes itself, so how the

@@ -290,6 +290,7 @@ type Report struct {
 	Failures          []Failure   `json:"failures,omitempty"`
 	Drift             []string    `json:"drift,omitempty"`    // paths and units that differ from the spec
 	Units             []UnitState `json:"units,omitempty"`    // of the spec that the device runs
+	Warnings          []string    `json:"warnings,omitempty"` // about the agent itself: what of its configuration does not count
 	FreeDisk          int64       `json:"freeDisk,omitempty"` // bytes
 	Recalled          int64       `json:"recalled,omitempty"` // the recall that it has seen
 	Assigned          string      `json:"assigned,omitempty"` // e.g. "other installation": why a document is not acted on

@@ -53,7 +53,7 @@ rolled back, or a retry is due.`,
 	options := bindAgent(cmd)
 	cmd.Flags().BoolVar(&once, "once", false, "poll once, do the work that is due, report and end")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		spec, _, file, err := options.resolve(cmd, a.env)
+		spec, _, files, err := options.resolve(cmd, a.env)
 		if err != nil {
 			return err
 		}
@@ -64,7 +64,7 @@ rolled back, or a retry is due.`,
 		if err != nil {
 			return err
 		}
-		return a.agent(cmd.Context(), spec, file, once, logger)
+		return a.agent(cmd.Context(), spec, files, once, logger)
 	}
 	return cmd
 }
@@ -72,7 +72,12 @@ rolled back, or a retry is due.`,
 // deviceID is a lower-case DNS label, which is also fit for a git ref.
 var deviceID = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
+// checkAgent gives the first thing that is wrong with a configuration.
 func checkAgent(spec schema.AgentSpec) error {
+<<<<<<< HEAD
+	for _, err := range agentMistakes(spec) {
+		return err
+=======
 	switch {
 	case spec.Device == "":
 		return withHint(usagef("no device is given"), "name it with --device, %s or device in the configuration file", variable("device"))
@@ -84,8 +89,30 @@ func checkAgent(spec schema.AgentSpec) error {
 		return withHint(usagef("both --repo and --repo-from say where the fleet repository is"), "leave one of repo and repoFrom away")
 	case spec.OS != nil:
 		return checkOS(spec.OS, or(spec.Root, "/"))
+>>>>>>> main
 	}
 	return nil
+}
+
+// agentMistakes are all that keeps an agent from starting.
+func agentMistakes(spec schema.AgentSpec) (list []error) {
+	if spec.Device == "" {
+		list = append(list, withHint(usagef("no device is given"), "name it with --device, %s or device in the configuration file", variable("device")))
+	} else if !deviceID.MatchString(spec.Device) {
+		list = append(list, withHint(usagef("%q is no device id", spec.Device), "an id has at most 63 lower-case letters, digits and dashes inside"))
+	}
+	if spec.Repo.URL == "" && spec.RepoFrom == "" {
+		list = append(list, withHint(usagef("no fleet repository is given"), "name it with --repo, %s or repo.url in the configuration file, or a file that holds it with --repo-from", variable("repo")))
+	}
+	if spec.Repo.URL != "" && spec.RepoFrom != "" {
+		list = append(list, withHint(usagef("both --repo and --repo-from say where the fleet repository is"), "leave one of repo and repoFrom away"))
+	}
+	if spec.OS != nil {
+		if err := checkOS(spec.OS); err != nil {
+			list = append(list, err)
+		}
+	}
+	return list
 }
 
 // checkOS wants the fields of its driver, and no others: one that is ignored
@@ -124,10 +151,13 @@ func checkOS(c *schema.OSConfig, root string) error {
 }
 
 // agent joins repository, control and agent, and runs them until ctx ends.
-func (a *app) agent(ctx context.Context, spec schema.AgentSpec, file string, once bool, logger *slog.Logger) (err error) {
+func (a *app) agent(ctx context.Context, spec schema.AgentSpec, files *agentFiles, once bool, logger *slog.Logger) (err error) {
 	root := or(spec.Root, "/")
 	if once {
 		logger = quietLog(logger, spec.LogFormat, noAnswer, notAsked)
+	}
+	for _, w := range files.warnings {
+		logger.Error("the configuration is not as it was written", "because", w)
 	}
 	way, err := newControl(spec, root, logger)
 	if err != nil {
@@ -140,7 +170,7 @@ func (a *app) agent(ctx context.Context, spec schema.AgentSpec, file string, onc
 		Device: spec.Device, Root: root, AgentVersion: a.build.Version, InitialVersion: spec.InitialVersion, Control: control,
 		Interval: spec.Interval.D(defaultInterval), Heartbeat: spec.Heartbeat.D(defaultHeartbeat),
 		BusyCheck: spec.BusyCheck, OS: spec.OS, BootTimeout: spec.Boot.Timeout.D(defaultBootTimeout),
-		Protected: protectedPaths(root, file, spec), Logger: logger,
+		Protected: protectedPaths(root, files.file, spec), Warnings: files.warnings, Logger: logger,
 		// One question to control may ask two servers.
 		Progress: func(within time.Duration) { watched.working(within + 2*spec.Timeout.D(defaultTimeout)) },
 	})
@@ -151,6 +181,9 @@ func (a *app) agent(ctx context.Context, spec schema.AgentSpec, file string, onc
 		return withHint(fmt.Errorf("cannot start the agent of %s below %s: %w", spec.Device, root, err), "check --root: the folder must exist and be writable")
 	}
 	defer func() { err = errors.Join(err, agent.Close()) }()
+	if err := keepConfig(agent, files); err != nil {
+		logger.Warn("the configuration could not be kept for a day on which its files are bad", "error", err)
+	}
 	if once {
 		return a.agentOnce(ctx, agent, control)
 	}
@@ -166,6 +199,20 @@ func (a *app) agent(ctx context.Context, spec schema.AgentSpec, file string, onc
 	}
 	logger.Info("agent stopped")
 	return nil
+}
+
+// keepConfig keeps the texts that work, so that a bad file keeps no later start
+// down.
+func keepConfig(agent *reconcile.Agent, files *agentFiles) error {
+	if files.file == "" {
+		return nil
+	}
+	n, err := agent.Notes()
+	if err != nil {
+		return err
+	}
+	defer n.Close()
+	return n.KeepConfig(files.texts())
 }
 
 // answerPeople lets people at the device speak to the agent until it ends. That
@@ -240,7 +287,7 @@ func newControl(spec schema.AgentSpec, root string, logger *slog.Logger) (*agent
 // credentials and its own program.
 func protectedPaths(root, file string, spec schema.AgentSpec) []string {
 	paths := []string{"/etc/gitopsd"}
-	outer := []string{file}
+	outer := []string{file, dropInFolder(or(file, defaultAgentConfig))}
 	for _, r := range []*schema.RepoConfig{&spec.Repo, spec.Reports.Repo} {
 		if r == nil || r.Credentials == nil {
 			continue

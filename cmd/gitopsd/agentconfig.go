@@ -78,13 +78,42 @@ func bindAgent(cmd *cobra.Command) *agentOptions {
 	return o
 }
 
-func (o *agentOptions) resolve(cmd *cobra.Command, env environment) (schema.AgentSpec, []resolved, string, error) {
-	var doc schema.AgentConfig
-	list, file, err := o.read(cmd, env, &doc, &doc.Spec)
-	noCredentials(&doc.Spec.Repo)
-	noReportsRepo(&doc.Spec.Reports)
-	if err == nil {
-		err = checkRefs(doc.Spec.Refs)
+// resolve reads the files, the environment and the flags.
+func (o *agentOptions) resolve(cmd *cobra.Command, env environment) (schema.AgentSpec, []resolved, *agentFiles, error) {
+	f := agentFilesOf(o.config, env)
+	f.judge = func(spec *schema.AgentSpec) []error {
+		_, err := o.overlay(cmd, env, f, spec)
+		if err != nil {
+			return []error{err}
+		}
+		return agentMistakes(*spec)
 	}
-	return doc.Spec, list, file, err
+	f.root = env[variable("root")]
+	if flag := cmd.Flags().Lookup("root"); flag != nil && flag.Changed {
+		f.root = flag.Value.String()
+	}
+	if err := f.load(); err != nil {
+		return f.spec, nil, f, err
+	}
+	spec := f.spec
+	list, err := o.overlay(cmd, env, f, &spec)
+	return spec, list, f, err
+}
+
+// agentFilesOf are the files of a configuration: that of --config, of the
+// environment, or the standard one.
+func agentFilesOf(config string, env environment) *agentFiles {
+	file := or(config, env[variable(flagConfig)])
+	return &agentFiles{file: or(file, defaultAgentConfig), asked: file != ""}
+}
+
+// overlay lays environment and flags over what the files say.
+func (o *agentOptions) overlay(cmd *cobra.Command, env environment, f *agentFiles, spec *schema.AgentSpec) ([]resolved, error) {
+	list, err := o.settings.resolve(cmd, env, f.from, spec)
+	noCredentials(&spec.Repo)
+	noReportsRepo(&spec.Reports)
+	if err == nil {
+		err = checkRefs(spec.Refs)
+	}
+	return list, err
 }

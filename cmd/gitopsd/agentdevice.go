@@ -37,21 +37,23 @@ type device struct {
 // from looking, unless it was asked for: the one at the device may be there to
 // mend it.
 func (o *localOptions) resolve(a *app) (*device, error) {
-	var doc schema.AgentConfig
-	path := or(o.config, a.env[variable(flagConfig)])
-	file, err := readConfig(path, defaultAgentConfig, &doc)
-	if err != nil {
+	f := agentFilesOf(o.config, a.env)
+	f.root = or(o.root, a.env[variable("root")])
+	f.judge = func(*schema.AgentSpec) []error { return nil }
+	if err := f.load(); err != nil {
 		if o.config != "" {
 			return nil, err
 		}
 		a.sayln("warning: %s", view.CleanLines(err.Error()))
-		doc = schema.AgentConfig{}
 	}
-	spec := doc.Spec
-	d := &device{root: or(or(o.root, a.env[variable("root")]), or(spec.Root, "/"))}
+	for _, w := range f.warnings {
+		a.sayln("warning: %s", w)
+	}
+	spec := f.spec
+	d := &device{root: or(f.root, or(spec.Root, "/"))}
 	d.state = reconcile.Config{
 		Device: spec.Device, Root: d.root, AgentVersion: a.build.Version, InitialVersion: spec.InitialVersion,
-		Heartbeat: spec.Heartbeat.D(defaultHeartbeat), OS: spec.OS, Protected: protectedPaths(d.root, file, spec),
+		Heartbeat: spec.Heartbeat.D(defaultHeartbeat), OS: spec.OS, Protected: protectedPaths(d.root, f.file, spec),
 	}
 	return d, nil
 }

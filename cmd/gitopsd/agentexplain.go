@@ -111,6 +111,9 @@ func reasonsOf(s *deviceStanding, now time.Time) *deviceReasons {
 		because("%d of what its version wants is different on the device: %s", n, driftText(s))
 		next("gitopsd agent diff --current shows the difference")
 	}
+	for _, t := range r.Warnings {
+		because("of the agent itself: %s", t)
+	}
 	for _, t := range s.Trouble {
 		because("its state could not be read whole: %s", t)
 	}

@@ -33,7 +33,8 @@ whether it reaches its repository. Where no agent answers, the first line says
 so, and the rest is what the state on the disk says.
 
 Exit codes: 0 all is well; 1 it cannot be told; 3 somebody should look: no agent
-answers, control does not, an update failed, or drift could not be repaired.`,
+answers, control does not, an update failed, something differs, or a file of the
+agent's configuration is bad.`,
 		Args: args(0, 0, ""),
 		Example: `  gitopsd agent status
   gitopsd agent status -o json
@@ -94,7 +95,7 @@ func isWell(s *reconcile.Standing) bool {
 	case schema.PhaseError, schema.PhaseDegraded:
 		return false
 	}
-	return len(s.Trouble) == 0 && len(r.Drift) == 0 && (s.Contact == nil || s.Contact.Answers)
+	return len(s.Trouble) == 0 && len(r.Warnings) == 0 && len(r.Drift) == 0 && (s.Contact == nil || s.Contact.Answers)
 }
 
 func writeStanding(w io.Writer, doc *deviceStanding, now time.Time, look view.Look) {
@@ -131,6 +132,9 @@ func writeStanding(w io.Writer, doc *deviceStanding, now time.Time, look view.Lo
 	fact("drift", driftText(doc))
 	for _, t := range doc.Trouble {
 		fact("trouble", t)
+	}
+	for _, t := range r.Warnings {
+		fact("warning", t)
 	}
 	fact("agent", r.AgentVersion)
 }

@@ -94,11 +94,14 @@ func configShowAgent(a *app) *cobra.Command {
 	options := bindAgent(cmd)
 	format.bind(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		_, list, file, err := options.resolve(cmd, a.env)
+		_, list, files, err := options.resolve(cmd, a.env)
 		if err != nil {
 			return err
 		}
-		return a.showConfig("agent", file, list, format)
+		for _, w := range files.warnings {
+			a.sayln("warning: %s", w)
+		}
+		return a.showConfig("agent", files.file, list, format)
 	}
 	return cmd
 }

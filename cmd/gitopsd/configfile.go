@@ -48,12 +48,11 @@ func (c *configured[S]) read(cmd *cobra.Command, env environment, doc any, spec 
 	if err != nil {
 		return nil, "", err
 	}
-	list, err := c.settings.resolve(cmd, env, file, spec)
+	list, err := c.settings.resolve(cmd, env, func(string) string { return file }, spec)
 	return list, file, err
 }
 
-// readConfig reads a configuration file into v, a pointer to one of the
-// configuration kinds. path is what was asked for; "" = the default place, if
+// readConfig reads the configuration file of the daemon into v. path is what was asked for; "" = the default place, if
 // there is a file. It gives the file that was read, or "".
 func readConfig(path, standard string, v any) (string, error) {
 	asked := path != ""
@@ -77,16 +76,9 @@ func readConfig(path, standard string, v any) (string, error) {
 		}
 	}
 	if len(wrong) > 0 {
-		return "", withHint(usagef("the configuration file has mistakes:\n%w", errors.Join(wrong...)), "gitopsd schema %s prints every field that it may have", kindOf(v))
+		return "", withHint(usagef("the configuration file has mistakes:\n%w", errors.Join(wrong...)), "gitopsd schema %s prints every field that it may have", schema.KindServeConfig)
 	}
 	return path, nil
-}
-
-func kindOf(v any) schema.Kind {
-	if _, ok := v.(*schema.ServeConfig); ok {
-		return schema.KindServeConfig
-	}
-	return schema.KindAgentConfig
 }
 
 // readLimited reads a regular file of at most limit bytes.

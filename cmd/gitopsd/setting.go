@@ -88,13 +88,14 @@ func variable(flag string) string {
 }
 
 // resolve lays flags over environment over file, in place: spec holds the
-// file's values before and the effective ones afterwards.
-func (s *settings[S]) resolve(cmd *cobra.Command, env environment, file string, spec *S) ([]resolved, error) {
+// file's values before and the effective ones afterwards. from is the file that
+// a field stands in.
+func (s *settings[S]) resolve(cmd *cobra.Command, env environment, from func(field string) string, spec *S) ([]resolved, error) {
 	var out []resolved
 	for _, one := range s.list {
 		r := resolved{Name: one.field, Source: fromDefault}
 		if one.get(spec) != "" {
-			r.Source, r.Origin = fromFile, file
+			r.Source, r.Origin = fromFile, from(one.field)
 		}
 		if one.flag != "" {
 			value, source, origin := "", "", ""

@@ -243,6 +243,9 @@ func deviceLine(e *Explanation) string {
 		default:
 			parts = append(parts, fmt.Sprintf("drift: %s and %d more", r.Drift[0], n-1))
 		}
+		for _, w := range r.Warnings {
+			parts = append(parts, "its agent warns: "+w)
+		}
 		if r.FreeDisk > 0 {
 			parts = append(parts, BytesText(r.FreeDisk)+" free")
 		}
