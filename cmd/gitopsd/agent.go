@@ -74,22 +74,8 @@ var deviceID = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
 // checkAgent gives the first thing that is wrong with a configuration.
 func checkAgent(spec schema.AgentSpec) error {
-<<<<<<< HEAD
 	for _, err := range agentMistakes(spec) {
 		return err
-=======
-	switch {
-	case spec.Device == "":
-		return withHint(usagef("no device is given"), "name it with --device, %s or device in the configuration file", variable("device"))
-	case !deviceID.MatchString(spec.Device):
-		return withHint(usagef("%q is no device id", spec.Device), "an id has at most 63 lower-case letters, digits and dashes inside")
-	case spec.Repo.URL == "" && spec.RepoFrom == "":
-		return withHint(usagef("no fleet repository is given"), "name it with --repo, %s or repo.url in the configuration file, or a file that holds it with --repo-from", variable("repo"))
-	case spec.Repo.URL != "" && spec.RepoFrom != "":
-		return withHint(usagef("both --repo and --repo-from say where the fleet repository is"), "leave one of repo and repoFrom away")
-	case spec.OS != nil:
-		return checkOS(spec.OS, or(spec.Root, "/"))
->>>>>>> main
 	}
 	return nil
 }
@@ -108,7 +94,7 @@ func agentMistakes(spec schema.AgentSpec) (list []error) {
 		list = append(list, withHint(usagef("both --repo and --repo-from say where the fleet repository is"), "leave one of repo and repoFrom away"))
 	}
 	if spec.OS != nil {
-		if err := checkOS(spec.OS); err != nil {
+		if err := checkOS(spec.OS, or(spec.Root, "/")); err != nil {
 			list = append(list, err)
 		}
 	}
