@@ -135,6 +135,9 @@ func TestCrashAtEveryStep(t *testing.T) {
 		if d.must(&schema.Spec{}); !power {
 			same(t, n, what+", and all is dropped", d.is(), bare)
 		}
+		if data, err := os.ReadFile(d.dir + "/var/lib/gitopsd/units.json"); err == nil {
+			t.Errorf("%s at step %d: what was before is still remembered: %s", what, n, data)
+		}
 		if t.Failed() {
 			t.FailNow()
 		}

@@ -81,7 +81,7 @@ func (f *finishing) run() error {
 	if err := f.ctx.Err(); err != nil {
 		return err
 	}
-	if len(f.errs) == 0 && !f.rebootDue {
+	if failure.Join(f.errs...) == nil && !f.rebootDue {
 		f.forget()
 	}
 	if err := f.save(f.rec); err != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/gitopsd/gitopsd/reconcile/internal/failure"
@@ -31,7 +33,21 @@ func Journal(ctx context.Context, unit string, since time.Time) string {
 	if err != nil {
 		return ""
 	}
-	return failure.WithoutSecrets(out)
+	return failure.WithoutSecrets(ownWords(out))
+}
+
+// ownWords leaves out what systemd says of every start and stop, so that what
+// the program said of itself is not cut.
+func ownWords(journal string) string {
+	var kept []string
+	for line := range strings.SplitSeq(journal, "\n") {
+		word, _, _ := strings.Cut(line, " ")
+		if slices.Contains([]string{"Starting", "Started", "Stopping", "Stopped", "Closed", "Listening"}, word) || strings.HasSuffix(line, ": Deactivated successfully.") {
+			continue
+		}
+		kept = append(kept, line)
+	}
+	return strings.Join(kept, "\n")
 }
 
 // jobFailure makes a failure of what [Manager.Do] says of one job.

@@ -114,6 +114,21 @@ func (c *Controller) analyze(ctx context.Context, name string) error {
 	if !errors.As(err, &exit) || exit.Timeout || exit.Signal != "" {
 		return failed(name, err)
 	}
-	said := strings.ReplaceAll(exit.Output, c.scratch+"/", "")
+	said := about(name, strings.ReplaceAll(exit.Output, c.scratch+"/", ""))
 	return &failure.Error{Class: schema.ClassPermanent, Component: component, Element: name, Output: said, Err: errors.New("systemd-analyze finds it broken")}
+}
+
+// about keeps the lines that speak of a unit, where there are any: others may
+// have been found odd beside it.
+func about(name, text string) string {
+	var lines []string
+	for line := range strings.SplitSeq(text, "\n") {
+		if strings.HasPrefix(line, name) {
+			lines = append(lines, line)
+		}
+	}
+	if len(lines) == 0 {
+		return text
+	}
+	return strings.Join(lines, "\n")
 }
