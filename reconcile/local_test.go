@@ -295,3 +295,32 @@ func (d *device) everything() string {
 	}
 	return b.String()
 }
+
+// What a person changes under a hold is put back when the hold ends, and not
+// with the next full comparison minutes later.
+func TestRepairFollowsTheEndOfAHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := bubbleDevice(t)
+		d.wantOnce(0)
+		d.assign(1, "v1.0.0", v1)
+		d.wantOnce(0, "updated")
+		d.write(holdFile, "mine\n")
+		r := d.start()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		d.write("/etc/edge/edge.conf", "by hand\n")
+		time.Sleep(2 * driftEvery)
+		synctest.Wait()
+		if got := d.content("/etc/edge/edge.conf"); got != "by hand\n" {
+			t.Errorf("under a hold the file became %q", got)
+		}
+		d.remove(holdFile)
+		r.agent.LookAround()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if got := d.content("/etc/edge/edge.conf"); got != "version=1\n" {
+			t.Errorf("after it the file is %q", got)
+		}
+		r.end(t)
+	})
+}

@@ -59,6 +59,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	// All are uptimes.
 	var lastPoll time.Duration
 	nextPoll, nextDrift := a.up(), a.up()+driftEvery
+	kept := false // busy or held, as it was looked at last
 	for {
 		progress.Within(ctx, stepLimit)
 		now := a.up()
@@ -75,6 +76,9 @@ func (a *Agent) Run(ctx context.Context) error {
 		if res.Rebooting {
 			return ErrRebooting
 		}
+		if kept && a.waits() == "" {
+			nextDrift = a.up() // what was seen meanwhile was not repaired
+		}
 		if now = a.up(); now >= nextDrift || w.due(now) {
 			changed := a.repair(ctx)
 			w.repaired(now, changed)
@@ -83,6 +87,7 @@ func (a *Agent) Run(ctx context.Context) error {
 			}
 			nextDrift = a.up() + driftEvery
 		}
+		kept = a.waits() != ""
 		a.changed()
 		w.follow(a.watched())
 

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gitopsd/gitopsd/reconcile"
+)
+
+func agentResetCommand(a *app) *cobra.Command {
+	var yes, dry bool
+	cmd := &cobra.Command{
+		Use:   "reset",
+		Short: "Undo everything that is managed on this device",
+		Long: `Give this device back to itself: what releases put there goes, what was there
+before comes back, and then the agent's state goes too. It says first what it
+will do, and asks. The operating system stays as it is, and no hooks run.
+
+The agent must not run. Where something cannot be put back, the state is kept,
+and reset, or the agent, goes on from there. A device that still is in the
+fleet gets its release again as soon as its agent starts.
+
+Exit codes: 0 done, or nothing was managed; 1 it could not be done, or the
+answer was no; 2 wrong usage; with --dry-run 3 something would be done.`,
+		Args: args(0, 0, ""),
+		Example: `  gitopsd agent reset --dry-run
+  systemctl disable --now gitopsd-agent && gitopsd agent reset`,
+	}
+	options := bindLocal(cmd)
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "only say what would be done")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		d, err := options.resolve(a)
+		if err != nil {
+			return err
+		}
+		if dry {
+			return a.resetWould(d)
+		}
+		return a.resetDevice(cmd.Context(), d, yes)
+	}
+	return cmd
+}
+
+func (a *app) resetWould(d *device) error {
+	v, err := reconcile.OpenView(d.state)
+	if errors.Is(err, reconcile.ErrNoState) {
+		fmt.Fprintln(a.out, "nothing is managed here")
+		return nil
+	}
+	if err != nil {
+		return permission(err)
+	}
+	defer v.Close()
+	c, err := v.CompareReset()
+	if err != nil {
+		return permission(err)
+	}
+	a.writeReset(c)
+	return &exitError{code: exitContent}
+}
+
+func (a *app) writeReset(c *reconcile.Comparison) {
+	for _, one := range c.Changes {
+		one.Hidden = "" // contents are not what this is about
+		fmt.Fprintln(a.out, clean(changeText(&one)))
+	}
+	if c.More > 0 {
+		fmt.Fprintf(a.out, "  … and %d more\n", c.More)
+	}
+	for _, t := range c.Trouble {
+		fmt.Fprintf(a.out, "trouble: %s\n", clean(t))
+	}
+	fmt.Fprintln(a.out, "  remove the agent's state, /var/lib/gitopsd")
+}
+
+func (a *app) resetDevice(ctx context.Context, d *device, yes bool) error {
+	d.state.Logger = slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	agreed := false
+	done, err := reconcile.Reset(ctx, d.state, func(c *reconcile.Comparison) (bool, error) {
+		a.writeReset(c)
+		agreed = yes || a.agrees("reset this device?")
+		return agreed, nil
+	})
+	switch {
+	case errors.Is(err, reconcile.ErrNoState):
+		fmt.Fprintln(a.out, "nothing is managed here")
+		return nil
+	case errors.Is(err, reconcile.ErrLocked):
+		return withHint(fmt.Errorf("the agent of this device runs: %w", err), "systemctl disable --now gitopsd-agent ends it")
+	case err != nil:
+		return permission(err)
+	case !agreed:
+		return withHint(errors.New("nothing was done: the answer was not yes"), "--yes answers it")
+	}
+	a.sayln("reset: nothing is managed here any more")
+	for _, k := range done.Kept {
+		a.sayln("kept: %s, with what could not be put back in its place", clean(k))
+	}
+	return nil
+}
+
+// answerLimit bounds an answer that is read, in bytes.
+const answerLimit = 100
+
+// agrees asks the person at the terminal, and takes only yes for yes.
+func (a *app) agrees(question string) bool {
+	fmt.Fprintf(a.err, "%s (yes, or anything else for no) ", question)
+	line, _ := bufio.NewReader(io.LimitReader(a.in, answerLimit)).ReadString('\n') // what could not be read is no
+	return strings.TrimSpace(line) == "yes"
+}

@@ -1,0 +1,169 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+// nowhere is the control of a device that is being reset: nobody decides about
+// it, and nobody hears of it.
+type nowhere struct{}
+
+func (nowhere) Look(context.Context) (schema.Delivery, string, error) {
+	return schema.Delivery{}, "", errors.New("nobody is asked")
+}
+func (nowhere) Report(context.Context, *schema.Report) error { return nil }
+func (nowhere) Answers(context.Context) error                { return nil }
+
+// WasReset is what came of a [Reset].
+type WasReset struct {
+	// Kept are paths of the state that are left: copies of files of the device
+	// that could not be put back where they came from.
+	Kept []string
+}
+
+// Reset undoes everything that is managed, under the lock of the agent: it is a
+// rollback to an empty spec, and then the state goes. ask is told what will be
+// done before anything is; when it says no, nothing is. The operating system
+// stays, and hooks do not run. Where something cannot be put back, the state is
+// kept, and Reset or an agent goes on from there.
+func Reset(ctx context.Context, c Config, ask func(*Comparison) (bool, error)) (*WasReset, error) {
+	v, err := OpenView(c)
+	if err != nil {
+		return nil, err
+	}
+	defer v.Close()
+	if c.Device == "" {
+		c.Device = "device" // it is named in reports only
+	}
+	c.Control = nowhere{}
+	a, err := New(c)
+	if err != nil {
+		return nil, err
+	}
+	defer a.Close()
+	if w := a.store.attempts.Work; a.store.attempts.Direction != steady && w.OSFrom != "" {
+		return nil, errors.New("an update of the operating system is on its way; let the agent bring it to an end first")
+	}
+	plan, err := v.CompareReset()
+	if err != nil {
+		return nil, err
+	}
+	if yes, err := ask(plan); err != nil || !yes {
+		return nil, err
+	}
+	if err := a.forgetAll(); err != nil {
+		return nil, fmt.Errorf("begin the reset: %w", err)
+	}
+	res := a.rollBack(ctx, "a reset")
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case a.store.attempts.Direction != steady || a.store.stale:
+		return nil, fmt.Errorf("%s; the state is kept, so that it can go on from there", res.Summary)
+	}
+	kept, err := a.removeState()
+	if err != nil {
+		return nil, fmt.Errorf("remove the state, with nothing managed any more: %w", err)
+	}
+	return &WasReset{Kept: kept}, nil
+}
+
+// forgetAll has the device be on its way back to what was there before the
+// first release.
+func (a *Agent) forgetAll() error {
+	att := a.store.attempts.clone()
+	att.Direction, att.Incomplete, att.Work = back, "", work{Changed: att.Work.Changed}
+	if err := a.store.saveAttempts(att); err != nil {
+		return err
+	}
+	return errors.Join(a.store.dropDesired(), a.store.savePending(nil), a.store.saveCurrent(record{Version: a.cfg.InitialVersion}))
+}
+
+// setAsideDir holds what could not be given back; of the files controller.
+const setAsideDir = stateDir + "/set-aside"
+
+// removeState takes the state away, last what says that nothing is managed.
+func (a *Agent) removeState() (kept []string, err error) {
+	list, err := a.root.List(stateDir)
+	if err != nil {
+		return nil, err
+	}
+	last := []string{currentFile, attemptsFile, installFile, stateDir + "/" + lockName}
+	var names []string
+	for _, e := range list {
+		if p := path.Join(stateDir, e.Name()); !slices.Contains(last, p) {
+			names = append(names, p)
+		}
+	}
+	for _, p := range append(names, last...) {
+		if p == setAsideDir || strings.Contains(p, asideMark) {
+			kept = append(kept, p)
+			continue
+		}
+		if err := a.removeAll(p); err != nil {
+			return kept, err
+		}
+	}
+	if len(kept) == 0 {
+		_ = a.root.Remove(stateDir) // where it is not the service's own, or a mount
+	}
+	return kept, nil
+}
+
+// removeAll removes what stands at a path, links as links.
+func (a *Agent) removeAll(p string) error {
+	info, err := a.root.Lstat(p)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if info.IsDir() {
+		list, err := a.root.List(p)
+		if err != nil {
+			return err
+		}
+		for _, e := range list {
+			if err := a.removeAll(path.Join(p, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return a.root.Remove(p)
+}
+
+// CompareReset says what [Reset] would do.
+func (v *View) CompareReset() (*Comparison, error) {
+	if err := v.openFiles(); err != nil {
+		return nil, err
+	}
+	c := &Comparison{Changes: []Change{}, Hooks: []string{}, Trouble: v.trouble}
+	c.To.Version = v.agent.cfg.InitialVersion
+	if err := v.compareFiles(c, &schema.Spec{}, false); err != nil {
+		return nil, err
+	}
+	from, err := v.read(currentFile)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range compareRest(from, map[string]any{}) {
+		switch one.Field {
+		case "units":
+			one.Do = DoRestore
+		case "applications":
+		default:
+			continue
+		}
+		c.Changes = append(c.Changes, one)
+	}
+	return c, nil
+}
