@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gitopsd/gitopsd/reconcile/internal/apps"
 	"github.com/gitopsd/gitopsd/reconcile/internal/disk"
 	"github.com/gitopsd/gitopsd/reconcile/internal/files"
 	"github.com/gitopsd/gitopsd/reconcile/internal/hooks"
@@ -96,6 +97,7 @@ type Agent struct {
 	control Control
 	root    *disk.Root
 	files   *files.Controller
+	apps    *apps.Controller
 	units   *units.Controller // nil where there is no systemd
 	os      osimage.Driver    // nil where none is configured
 	osTo    string            // version that the image being prepared stands for
@@ -129,6 +131,7 @@ type Agent struct {
 	drift        []string
 	unitStates   []schema.UnitState // as they were last looked at
 	driftReason  string
+	applications []schema.ApplicationState // of the current spec, as they were seen last
 }
 
 // live is what the agent does right now; it is not on disk.
@@ -239,7 +242,7 @@ func (c *Config) setDefaults() {
 // openRecords also serves after the state was lost at run time: what the
 // controllers remember must be what is on disk.
 func (a *Agent) openRecords() error {
-	if err := a.openFiles(); err != nil {
+	if err := errors.Join(a.openFiles(), a.openApplications()); err != nil {
 		return err
 	}
 	return a.openUnits()
@@ -257,6 +260,16 @@ func (a *Agent) openFiles() error {
 	return nil
 }
 
+func (a *Agent) openApplications() error {
+	ac, err := apps.New(apps.Config{
+		Root: a.root, State: stateDir, Uptime: a.up,
+		Connect: a.cfg.Systemd,
+		Warn:    func(err error) { a.log.Warn("applications", "error", err) },
+	})
+	a.apps = ac
+	return err
+}
+
 // Close releases the root. It writes nothing.
 func (a *Agent) Close() error {
 	var errs []error
@@ -267,9 +280,9 @@ func (a *Agent) Close() error {
 	return errors.Join(errs...)
 }
 
-// Capabilities lists what an agent can do on every device, in the words of
-// specs: with an os driver of that name, or none. Where systemd answers, it has
-// "units" too.
+// Capabilities lists what this agent can do on every device, in the words of
+// specs: with an os driver of that name, or none. What else a device has, such
+// as podman, adds more.
 func Capabilities(driver string) []string {
 	caps := []string{"confirm", "directories", "files", "hooks", "onDevice", "requires", "resources.disk"}
 	if driver != "" {
@@ -285,10 +298,13 @@ func (a *Agent) capabilities() []string {
 		driver = a.os.Name()
 	}
 	caps := Capabilities(driver)
+	if a.apps.Quadlets() {
+		caps = append(caps, "applications.quadlet")
+	}
 	if a.units != nil {
 		caps = append(caps, "units")
-		slices.Sort(caps)
 	}
+	slices.Sort(caps)
 	return caps
 }
 

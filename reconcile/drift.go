@@ -61,6 +61,7 @@ func (a *Agent) repair(ctx context.Context) (changed bool) {
 		}
 	}
 	a.osDrift(ctx, spec)
+	a.repairApplications(ctx, spec, paths)
 	slices.Sort(a.drift)
 	a.changed()
 	return len(paths) > 0

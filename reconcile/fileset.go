@@ -3,6 +3,7 @@ package reconcile
 import (
 	"maps"
 
+	"github.com/gitopsd/gitopsd/reconcile/internal/apps"
 	"github.com/gitopsd/gitopsd/reconcile/internal/units"
 	"github.com/gitopsd/gitopsd/schema"
 )
@@ -11,7 +12,8 @@ import (
 // is to stand on the device goes the same way there and back.
 func wholeSet(spec *schema.Spec) *schema.Spec {
 	more := units.Files(spec)
-	if len(more) == 0 {
+	quadlets := apps.Files(spec)
+	if len(more)+len(quadlets) == 0 {
 		return spec
 	}
 	whole := *spec
@@ -20,5 +22,6 @@ func wholeSet(spec *schema.Spec) *schema.Spec {
 		whole.Files = map[string]*schema.File{}
 	}
 	maps.Copy(whole.Files, more)
+	maps.Copy(whole.Files, quadlets)
 	return &whole
 }

@@ -158,7 +158,7 @@ func (a *Agent) prune() {
 
 func payloadsOf(spec *schema.Spec) []string {
 	var out []string
-	for _, f := range spec.Files {
+	for _, f := range wholeSet(spec).Files {
 		if f != nil && f.Payload != "" {
 			out = append(out, f.Payload)
 		}

@@ -30,6 +30,7 @@ func (a *Agent) report() *schema.Report {
 		BusyReason:        a.live.busy,
 		Hold:              a.live.hold,
 		Drift:             slices.Clone(a.drift[:min(len(a.drift), maxDrift)]),
+		Applications:      reported(a.applications),
 		Units:             slices.Clone(a.unitStates),
 		Warnings:          warnings(a.cfg.Warnings),
 		Recalled:          a.doc.recalled,

@@ -41,12 +41,13 @@ func (a *Agent) rollBack(ctx context.Context, what string) Result {
 	}
 	errs = append(errs, err)
 	whole := wholeSet(spec)
-	errs = append(errs, a.prepareUnits(ctx, whole))
+	errs = append(errs, a.prepareUnits(ctx, whole), a.prepareApplications(ctx, whole))
 	changed, err := a.files.Apply(ctx, whole, a.payload, files.Back)
 	errs = append(errs, err)
 	_, err = a.finishUnits(ctx, whole, false)
 	errs = append(errs, err)
 	errs = append(errs, a.hooksBack(ctx, spec, changed))
+	errs = append(errs, a.backToApplications(ctx, spec))
 	if ctx.Err() != nil {
 		return a.stopped()
 	}
@@ -124,6 +125,7 @@ func (a *Agent) rolledBack(ctx context.Context, what string) Result {
 	a.rollbackWait = 0
 	a.noteUnits(ctx)
 	a.prune()
+	a.settleApplications(ctx)
 	a.rest()
 	to := "back on " + a.store.current.Version
 	if a.store.current.Attempt == 0 {

@@ -110,8 +110,11 @@ func (a *Agent) preCheck(ctx context.Context, r *record, spec *schema.Spec) erro
 	if err != nil {
 		return err
 	}
-	// retryable: payloads, resources
+	// retryable: payloads and images, resources; then what podman makes of them
 	if err := a.prefetch(spec); err != nil {
+		return err
+	}
+	if err := a.apps.Prefetch(ctx, spec, a.payload); err != nil {
 		return err
 	}
 	if spec.OS != nil {
@@ -127,7 +130,10 @@ func (a *Agent) preCheck(ctx context.Context, r *record, spec *schema.Spec) erro
 	if spec.Resources != nil && spec.Resources.Disk != nil {
 		res = spec.Resources.Disk
 	}
-	return checks.Disk(a.root.Dir(), res, need)
+	if err := checks.Disk(a.root.Dir(), res, need); err != nil {
+		return err
+	}
+	return a.apps.Check(ctx, spec, a.payload)
 }
 
 func (a *Agent) dependencies(ctx context.Context, spec *schema.Spec) error {
@@ -150,6 +156,9 @@ func (a *Agent) dependencies(ctx context.Context, spec *schema.Spec) error {
 		if p, err := url.Parse(u); err != nil || (p.Scheme != "http" && p.Scheme != "https") || p.Host == "" {
 			return failure.Permanent("confirm", u, "an http or https URL is wanted")
 		}
+	}
+	if err := twice(spec); err != nil {
+		return err
 	}
 	whole := wholeSet(spec)
 	return failure.Join(a.files.Check(a.withoutMasks(whole), a.payload), a.checkUnits(ctx, whole))
@@ -284,8 +293,14 @@ func (a *Agent) postAction(ctx context.Context, r *record, spec *schema.Spec, re
 			return err
 		}
 	}
+	if err := a.apps.Switch(ctx, spec, a.payload, false); err != nil {
+		return err
+	}
 	if rebootDue {
 		return hooks.Run(ctx, hooks.BeforeRebooting, hooks.Of(spec.Hooks, hooks.BeforeRebooting), hc, a.warn)
+	}
+	if err := a.apps.Healthy(ctx, spec); err != nil {
+		return err
 	}
 	return a.confirm(ctx, spec)
 }
@@ -300,6 +315,9 @@ func (a *Agent) reconcile(ctx context.Context, r *record, spec *schema.Spec) (re
 	}
 	whole := wholeSet(spec)
 	if err := a.prepareUnits(ctx, whole); err != nil {
+		return false, err
+	}
+	if err := a.prepareApplications(ctx, whole); err != nil {
 		return false, err
 	}
 	changed, err := a.files.Apply(ctx, whole, a.payload, files.Onward)
@@ -373,6 +391,7 @@ func (a *Agent) succeed(ctx context.Context) Result {
 	a.drift, a.driftReason = nil, ""
 	a.noteUnits(ctx)
 	a.prune()
+	a.settleApplications(ctx)
 	loadBallast(a.root, a.freeDisk())
 	a.rest()
 	a.log.Info("updated", "version", d.Version, "attempt", d.Attempt, "from", from)

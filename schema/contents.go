@@ -13,6 +13,7 @@ const each = "*"
 // payload in an assignment.
 var contentPlaces = [][]string{
 	{"files", each},
+	{"applications", each, "quadlet", each},
 	{"units", each},
 	{"units", each, "dropIns", each},
 }

@@ -8,7 +8,7 @@ import (
 // Needs lists the capabilities that a spec asks of an agent: "files",
 // "directories", "units" (also of a file that restarts one), "hooks",
 // "requires", "resources.disk", "confirm", "onDevice", "os", "os.<driver>"
-// where the spec names one. Sorted. A capability is named after its field, so
+// where the spec names one, "applications.<kind>". Sorted. A capability is named after its field, so
 // a field that this program does not know yet is one too, and no agent is
 // given a spec that it would have to refuse.
 func Needs(spec map[string]any) []string {
@@ -24,6 +24,10 @@ func Needs(spec map[string]any) []string {
 						needs = append(needs, "resources."+part)
 					}
 				}
+				continue
+			}
+			if field == "applications" {
+				needs = append(needs, applicationNeeds(v)...)
 				continue
 			}
 			if driver, ok := v["driver"].(string); ok && field == "os" && driver != "" {

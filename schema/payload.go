@@ -160,7 +160,8 @@ func (p *pass) checkSources() error {
 func (p *pass) checkSource(f *file, s sourceRef) error {
 	rule, msg, hint := p.sourceProblem(s.path)
 	if rule == "" {
-		pl, err := p.payloadOf(s.path, s.template)
+		quadlet := isQuadlet(s.keys)
+		pl, err := p.payloadOf(s.path, s.template || quadlet)
 		if err != nil {
 			return err
 		}
@@ -170,6 +171,11 @@ func (p *pass) checkSource(f *file, s sourceRef) error {
 		}
 		if rule == "" && s.template {
 			p.checkTemplate(s.path, pl)
+		}
+		if rule == "" && quadlet {
+			for _, image := range unpinned(s.keys[len(s.keys)-1], pl.text) {
+				p.find(f, imageFinding(image, s.pointer))
+			}
 		}
 	}
 	if rule != "" {

@@ -4,15 +4,16 @@ package schema
 // merged and rendered. Digests are never computed from it but from the tree
 // as assigned ([Digest]), so a field added here moves no device.
 type Spec struct {
-	Requires    *Requires             `json:"requires,omitempty"`
-	OS          *OS                   `json:"os,omitempty"`
-	Files       map[string]*File      `json:"files,omitempty"`
-	Directories map[string]*Directory `json:"directories,omitempty"`
-	Units       map[string]*Unit      `json:"units,omitempty"`
-	Resources   *Resources            `json:"resources,omitempty"`
-	Hooks       *Hooks                `json:"hooks,omitempty"`
-	Confirm     *Confirm              `json:"confirm,omitempty"`
-	OnDevice    *OnDevice             `json:"onDevice,omitempty"`
+	Requires     *Requires               `json:"requires,omitempty"`
+	OS           *OS                     `json:"os,omitempty"`
+	Files        map[string]*File        `json:"files,omitempty"`
+	Directories  map[string]*Directory   `json:"directories,omitempty"`
+	Applications map[string]*Application `json:"applications,omitempty"`
+	Units        map[string]*Unit        `json:"units,omitempty"`
+	Resources    *Resources              `json:"resources,omitempty"`
+	Hooks        *Hooks                  `json:"hooks,omitempty"`
+	Confirm      *Confirm                `json:"confirm,omitempty"`
+	OnDevice     *OnDevice               `json:"onDevice,omitempty"`
 }
 
 // Requires must hold before anything starts; what does not is a refusal.

@@ -40,6 +40,7 @@ func valueFindings(spec map[string]any, at string) []finding {
 	found = append(found, typedFindings(spec, at)...)
 	found = append(found, unitFindings(spec, at)...)
 	found = append(found, hookFindings(spec, at)...)
+	found = append(found, applicationFindings(spec, at)...)
 	found = append(found, splitFindings(spec, at)...)
 	if requires, _ := spec["requires"].(map[string]any); requires != nil {
 		if v, _ := requires["minAgentVersion"].(string); v != "" && !isVersion(v) {
@@ -240,6 +241,7 @@ func completeFindings(spec map[string]any, at string) []finding {
 			found = append(found, finding{pointer: at + "/resources/disk", rule: ruleIncomplete, msg: "disk has no minFree", hint: "set minFree"})
 		}
 	}
+	found = append(found, wholeApplications(spec, at)...)
 	hooks, _ := spec["hooks"].(map[string]any)
 	for _, point := range sortedKeys(hooks) {
 		named, _ := hooks[point].(map[string]any)

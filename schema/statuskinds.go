@@ -295,6 +295,9 @@ type Report struct {
 	Recalled          int64       `json:"recalled,omitempty"` // the recall that it has seen
 	Assigned          string      `json:"assigned,omitempty"` // e.g. "other installation": why a document is not acted on
 	ReportedAt        time.Time   `json:"reportedAt"`         // the device's clock
+
+	// Applications are those of the spec that the device runs.
+	Applications []ApplicationState `json:"applications,omitempty"`
 }
 
 // SpecRef names a spec.

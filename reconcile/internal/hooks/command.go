@@ -59,6 +59,12 @@ func (e *Exit) Error() string {
 // output, no background child that keeps it hanging); out is its stdout. A
 // bare name is looked up in PATH. A program that ended badly gives an [*Exit].
 func Command(ctx context.Context, argv []string, dir string, env []string, timeoutSeconds int) (out string, err error) {
+	return Output(ctx, argv, dir, env, timeoutSeconds, maxOutput)
+}
+
+// Output is Command for a program that is run for what it writes: the end of
+// that is kept up to so many bytes.
+func Output(ctx context.Context, argv []string, dir string, env []string, timeoutSeconds, most int) (out string, err error) {
 	if len(argv) == 0 || argv[0] == "" {
 		return "", errors.New("no program is named")
 	}
@@ -69,7 +75,7 @@ func Command(ctx context.Context, argv []string, dir string, env []string, timeo
 	if program, err = lookPath(program); err != nil {
 		return "", err
 	}
-	var stdout tail
+	stdout := tail{max: most}
 	err = run(ctx, append([]string{program}, argv[1:]...), dir, env, time.Duration(timeoutSeconds)*time.Second, &stdout)
 	return clean(stdout.bytes()), err
 }

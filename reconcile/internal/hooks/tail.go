@@ -1,22 +1,26 @@
 package hooks
 
-import "sync"
+import (
+	"cmp"
+	"sync"
+)
 
 // tail keeps the end of what is written to it.
 type tail struct {
 	mu  sync.Mutex
+	max int // bytes; 0 = maxOutput
 	buf []byte
 }
 
 func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	n := len(p)
-	if n >= maxOutput {
-		t.buf = append(t.buf[:0], p[n-maxOutput:]...)
+	n, most := len(p), cmp.Or(t.max, maxOutput)
+	if n >= most {
+		t.buf = append(t.buf[:0], p[n-most:]...)
 		return n, nil
 	}
-	if over := len(t.buf) + n - maxOutput; over > 0 {
+	if over := len(t.buf) + n - most; over > 0 {
 		t.buf = append(t.buf[:0], t.buf[over:]...)
 	}
 	t.buf = append(t.buf, p...)

@@ -1,0 +1,117 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/gitopsd/gitopsd/reconcile/internal/apps"
+	"github.com/gitopsd/gitopsd/reconcile/internal/failure"
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+// maxApplications bounds those in a report; the ones that do not run come first.
+const maxApplications = 100
+
+// twice finds files that a spec names and one of its applications brings.
+func twice(spec *schema.Spec) error {
+	for p := range apps.Files(spec) {
+		if _, ok := spec.Files[p]; ok {
+			return failure.Permanent("files", p, "it is a file of an application too")
+		}
+	}
+	return nil
+}
+
+// prepareApplications comes before the files of a whole set are written: what
+// has to be stopped and started for them is on disk first.
+func (a *Agent) prepareApplications(ctx context.Context, whole *schema.Spec) error {
+	return a.apps.Prepare(ctx, whole, a.payload, a.files.Ahead(whole, a.payload))
+}
+
+// backToApplications starts what the current spec has, where its files are.
+func (a *Agent) backToApplications(ctx context.Context, spec *schema.Spec) error {
+	if err := a.apps.Switch(ctx, spec, a.payload, true); err != nil {
+		return err
+	}
+	return a.apps.Started(ctx, spec)
+}
+
+// repairApplications starts what the current spec wants and does not run, or
+// tells it where drift is only reported.
+func (a *Agent) repairApplications(ctx context.Context, spec *schema.Spec, repaired []string) {
+	reportOnly := spec.OnDevice != nil && spec.OnDevice.Drift == schema.DriftReport
+	var started []string
+	known, err := a.apps.Known(spec, a.payload)
+	switch {
+	case err != nil:
+	case reportOnly:
+	case !known: // the record was lost
+		if err = a.apps.Prepare(ctx, spec, a.payload, repaired); err == nil {
+			err = a.apps.Switch(ctx, spec, a.payload, true)
+		}
+	default:
+		own := apps.Files(spec)
+		reload := slices.ContainsFunc(repaired, func(p string) bool { return own[p] != nil })
+		started, err = a.apps.Repair(ctx, spec, reload)
+	}
+	if len(started) > 0 {
+		a.log.Info("drift repaired", "applications", started)
+	}
+	if err == nil {
+		err = a.lookAtApplications(ctx, spec)
+	}
+	if err != nil && ctx.Err() == nil {
+		a.noRepairBecause("applications could not be compared", err)
+		a.driftReason = "applications could not be compared: " + oneLine(err.Error())
+	}
+	for _, s := range a.applications {
+		if s.State == schema.ApplicationStopped || s.State == schema.ApplicationFailed {
+			a.drift = append(a.drift, "applications/"+s.Name)
+			if a.driftReason == "" {
+				a.driftReason = fmt.Sprintf("application %s: %s", s.Name, s.Reason)
+			}
+		}
+	}
+}
+
+// lookAtApplications keeps for the report how they are.
+func (a *Agent) lookAtApplications(ctx context.Context, spec *schema.Spec) error {
+	all, err := a.apps.States(ctx, spec)
+	if err != nil {
+		return err
+	}
+	a.applications = nil
+	for _, s := range all {
+		a.applications = append(a.applications, schema.ApplicationState(s))
+	}
+	return nil
+}
+
+// settleApplications is called when the device has come to rest on its current
+// spec. What it cannot do is tidying, and tried after the next update.
+func (a *Agent) settleApplications(ctx context.Context) {
+	spec, err := a.store.currentSpec()
+	if err == nil && a.store.desired == nil {
+		err = a.apps.Settle(ctx, spec, a.payload)
+	}
+	if err == nil {
+		err = a.lookAtApplications(ctx, spec)
+	}
+	if err != nil && ctx.Err() == nil {
+		a.log.Warn("images that nothing needs any more may stay", "error", err)
+	}
+}
+
+// reported are the applications that a report has room for.
+func reported(all []schema.ApplicationState) []schema.ApplicationState {
+	if len(all) <= maxApplications {
+		return slices.Clone(all)
+	}
+	out := slices.Clone(all)
+	slices.SortStableFunc(out, func(x, y schema.ApplicationState) int {
+		rank := map[string]int{schema.ApplicationRunning: 1}
+		return rank[x.State] - rank[y.State]
+	})
+	return out[:maxApplications]
+}

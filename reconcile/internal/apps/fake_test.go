@@ -1,0 +1,406 @@
+package apps
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gitopsd/gitopsd/reconcile/internal/disk"
+	"github.com/gitopsd/gitopsd/reconcile/internal/files"
+	"github.com/gitopsd/gitopsd/reconcile/internal/hooks"
+	"github.com/gitopsd/gitopsd/reconcile/internal/units"
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+// world is a device with the systemd and the podman that tests need: units
+// made of quadlet files run with the text that they had when systemd read them.
+type world struct {
+	t        *testing.T
+	dir      string
+	loaded   map[string]string // unit → text of its file, as read last
+	running  map[string]string // unit → text that it was started with
+	failed   map[string]bool   // units that are in the state failed
+	flapping map[string]int    // restarts that come with each look
+	looks    map[string]int
+	starts   map[string]int
+	registry map[string]string // reference → id
+	images   map[string]string
+	networks map[string]bool
+	broken   string // text that makes a unit fail
+	offline  bool
+	log      []string
+	now      time.Duration
+	// step is asked before whatever changes something; an error is a crash.
+	step func(what string) error
+}
+
+var errCrash = errors.New("the agent was killed")
+
+// folder is in memory: every step of a test waits for its disk.
+func folder(t *testing.T) string {
+	dir, err := os.MkdirTemp("/dev/shm", "gitopsd-test-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+func newWorld(t *testing.T) *world {
+	return &world{
+		t: t, dir: folder(t), loaded: map[string]string{}, running: map[string]string{}, failed: map[string]bool{},
+		flapping: map[string]int{}, looks: map[string]int{}, starts: map[string]int{}, networks: map[string]bool{},
+		registry: map[string]string{}, images: map[string]string{}, broken: "BROKEN",
+		step: func(string) error { return nil },
+	}
+}
+
+// copy is another device that is the same.
+func (w *world) copy() *world {
+	c := *w
+	c.dir = folder(w.t)
+	if err := os.CopyFS(c.dir, os.DirFS(w.dir)); err != nil {
+		w.t.Fatal(err)
+	}
+	c.loaded, c.running, c.failed = maps.Clone(w.loaded), maps.Clone(w.running), maps.Clone(w.failed)
+	c.looks, c.starts, c.images, c.networks = maps.Clone(w.looks), maps.Clone(w.starts), maps.Clone(w.images), maps.Clone(w.networks)
+	return &c
+}
+
+// agent is a process: it remembers nothing of an earlier one.
+type agent struct {
+	*Controller
+	w     *world
+	files *files.Controller
+	root  *disk.Root
+}
+
+func (w *world) agent() *agent {
+	w.t.Helper()
+	root, err := disk.Open(w.dir, disk.Options{Step: func(op, p string) error {
+		if strings.Contains(p, "apps-check") {
+			return nil // what the generator reads is made anew each time
+		}
+		return w.step("disk " + op + " " + filepath.Base(p))
+	}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { root.Close() })
+	a := &agent{w: w, root: root}
+	a.files, err = files.New(files.Config{Root: root, State: "/var/lib/gitopsd"})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	a.Controller, err = New(Config{
+		Root: root, State: "/var/lib/gitopsd", Run: w.run, Generator: "generator",
+		Warn:    func(err error) { w.t.Logf("warning: %v", err) },
+		Connect: func(context.Context) (units.Manager, error) { return &manager{w: w}, nil },
+		Uptime:  func() time.Duration { return w.now },
+		Wait:    func(_ context.Context, d time.Duration) error { w.now += d; return nil },
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return a
+}
+
+// whole is what the files controller is given.
+func whole(spec *schema.Spec) *schema.Spec {
+	out := *spec
+	out.Files = Files(spec)
+	return &out
+}
+
+// update does what an update does; health is judged too.
+func (a *agent) update(spec *schema.Spec) error {
+	ctx := context.Background()
+	if err := a.Prefetch(ctx, spec, nil); err != nil {
+		return err
+	}
+	if err := a.Check(ctx, spec, nil); err != nil {
+		return err
+	}
+	if err := a.carry(spec, files.Onward); err != nil {
+		return err
+	}
+	if err := a.Healthy(ctx, spec); err != nil {
+		return err
+	}
+	return a.Settle(ctx, spec, nil)
+}
+
+func (a *agent) rollBack(spec *schema.Spec) error {
+	if err := a.carry(spec, files.Back); err != nil {
+		return err
+	}
+	return a.Started(context.Background(), spec)
+}
+
+func (a *agent) carry(spec *schema.Spec, way files.Way) error {
+	ctx := context.Background()
+	drift, err := a.files.Drift(whole(spec), nil)
+	if err != nil {
+		return err
+	}
+	if err := a.Prepare(ctx, spec, nil, drift); err != nil {
+		return err
+	}
+	if _, err := a.files.Apply(ctx, whole(spec), nil, way); err != nil {
+		return err
+	}
+	return a.Switch(ctx, spec, nil, way == files.Back)
+}
+
+func exit(code int, out string) error { return &hooks.Exit{Program: "fake", Code: code, Output: out} }
+
+// run is the generator, podman and the checks.
+func (w *world) run(_ context.Context, argv []string, _ string, env []string, _, _ int) (string, error) {
+	if argv[0] == "generator" {
+		return generatorOf(strings.TrimPrefix(env[0], "QUADLET_UNIT_DIRS="))
+	}
+	line := strings.Join(argv, " ")
+	w.log = append(w.log, line)
+	if argv[0] != "podman" {
+		if argv[0] == "good" {
+			return "", nil
+		}
+		return "", exit(1, "not well")
+	}
+	last := argv[len(argv)-1]
+	switch argv[1] {
+	case "image":
+		if argv[2] == "inspect" {
+			for ref, id := range w.images {
+				if ref == last || id == last {
+					return id + "\n", nil
+				}
+			}
+			return "", exit(125, "no such image")
+		}
+		if err := w.step(line); err != nil {
+			return "", err
+		}
+		for ref, id := range w.images {
+			if id == last {
+				delete(w.images, ref)
+			}
+		}
+		return "", nil
+	case "pull":
+		if err := w.step(line); err != nil {
+			return "", err
+		}
+		id := w.registry[last]
+		if id == "" || w.offline {
+			return "", exit(125, "pinging container registry: connection refused")
+		}
+		if old := w.images[last]; old != "" && old != id {
+			w.images["<none>"+old] = old
+		}
+		w.images[last] = id
+		return "trying…\n" + id + "\n", nil
+	case "tag":
+		w.images[last] = argv[2]
+	case "network":
+		if argv[2] == "exists" {
+			if !w.networks[last] {
+				return "", exit(1, "")
+			}
+			return "", nil
+		}
+		if err := w.step(line); err != nil {
+			return "", err
+		}
+		delete(w.networks, last)
+	case "ps":
+	default:
+		return "", fmt.Errorf("podman %s is not faked", line)
+	}
+	return "", nil
+}
+
+// generatorOf makes of quadlet files what podman's generator shows of them.
+func generatorOf(dir string) (string, error) {
+	var out strings.Builder
+	found, err := filepath.Glob(filepath.Join(dir, "*", "*"))
+	if err != nil {
+		return "", err
+	}
+	for _, p := range found {
+		text, err := os.ReadFile(p)
+		if err != nil {
+			return "", err
+		}
+		if strings.Contains(string(text), "Nonsense=") {
+			return "", exit(1, "quadlet-generator[7]: Loading source unit file "+p+"\nquadlet-generator[7]: converting \""+filepath.Base(p)+"\": unsupported key 'Nonsense'")
+		}
+		name := filepath.Base(p)
+		kind := filepath.Ext(name)
+		stem := strings.TrimSuffix(name, kind)
+		switch kind {
+		case ".container":
+			fmt.Fprintf(&out, "---%s.service---\n[X-Container]\nType=oneshot\n%s\n[Unit]\nSourcePath=%s\n[Service]\nExecStart=podman run\n", stem, text, p)
+		case ".network":
+			fmt.Fprintf(&out, "---%s-network.service---\n[Unit]\nSourcePath=%s\n[Service]\nType=oneshot\nExecStart=/usr/bin/podman network create --ignore systemd-%s\n", stem, p, stem)
+		default:
+			return "", fmt.Errorf("%s is not faked", p)
+		}
+	}
+	return out.String(), nil
+}
+
+// manager is the world's systemd.
+type manager struct{ w *world }
+
+func (m *manager) Close() {}
+
+func (m *manager) Reload(context.Context) error {
+	if err := m.w.step("reload"); err != nil {
+		return err
+	}
+	m.w.loaded = map[string]string{}
+	found, _ := filepath.Glob(filepath.Join(m.w.dir, "etc/containers/systemd/*/*"))
+	for _, p := range found {
+		name := filepath.Base(p)
+		kind := filepath.Ext(name)
+		text, err := os.ReadFile(p)
+		if err != nil {
+			return err
+		}
+		unit := strings.TrimSuffix(name, kind)
+		if kind == ".network" {
+			unit += "-network"
+		}
+		m.w.loaded[unit+".service"] = string(text)
+	}
+	return nil
+}
+
+func (m *manager) States(_ context.Context, names ...string) ([]units.State, error) {
+	var all []units.State
+	for _, n := range names {
+		s := units.State{Name: n, Load: "not-found", Active: "inactive", Sub: "dead"}
+		if _, ok := m.w.loaded[n]; ok {
+			s.Load, s.Fragment = "loaded", "/run/systemd/generator/"+n
+		}
+		if text, ok := m.w.running[n]; ok {
+			s.Active, s.Sub, s.Invocation = "active", "running", text
+			m.w.looks[n]++
+			s.Restarts = m.w.flapping[text] * m.w.looks[n]
+		}
+		if m.w.failed[n] {
+			s.Active, s.Result = "failed", "exit-code"
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+func (m *manager) Do(_ context.Context, jobs ...units.Job) error {
+	var errs []error
+	for _, j := range jobs {
+		if err := m.w.step(string(j.Verb) + " " + j.Unit); err != nil {
+			return err
+		}
+		text, loaded := m.w.loaded[j.Unit]
+		switch {
+		case j.Verb == units.Stop:
+			delete(m.w.running, j.Unit)
+			delete(m.w.failed, j.Unit)
+		case !loaded:
+			errs = append(errs, &units.JobError{Job: j, Err: errors.New("unit not found")})
+		case strings.Contains(text, m.w.broken):
+			m.w.failed[j.Unit] = true
+			errs = append(errs, &units.JobError{Job: j, Result: "failed"})
+		case m.w.running[j.Unit] == "":
+			m.w.starts[j.Unit]++
+			m.w.running[j.Unit] = text
+			for net := range m.w.loaded {
+				if stem, ok := strings.CutSuffix(net, "-network.service"); ok {
+					m.w.running[net], m.w.networks["systemd-"+stem] = m.w.loaded[net], true
+				}
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (m *manager) ResetFailed(_ context.Context, name string) error {
+	delete(m.w.failed, name)
+	return nil
+}
+
+func (m *manager) Enable(context.Context, string) error       { return errors.New("not faked") }
+func (m *manager) Disable(context.Context, string) error      { return errors.New("not faked") }
+func (m *manager) Mask(context.Context, string) error         { return errors.New("not faked") }
+func (m *manager) Unmask(context.Context, string, bool) error { return errors.New("not faked") }
+
+// specOf has applications by name, each with the text of its files by name.
+func specOf(apps map[string]map[string]string) *schema.Spec {
+	spec := &schema.Spec{Applications: map[string]*schema.Application{}}
+	for name, files := range apps {
+		app := &schema.Application{Quadlet: map[string]*schema.Content{}}
+		for file, text := range files {
+			app.Quadlet[file] = &schema.Content{Content: &text}
+		}
+		spec.Applications[name] = app
+	}
+	return spec
+}
+
+func container(image, more string) string {
+	return "[Container]\nImage=" + image + "\nEnvironment=" + more + "\n"
+}
+
+// runs wants exactly these units to run, with the text of their files.
+func (w *world) runs(spec *schema.Spec) error {
+	want := map[string]string{}
+	nets := map[string]bool{}
+	for _, app := range spec.Applications {
+		for file, c := range app.Quadlet {
+			if stem, ok := strings.CutSuffix(file, ".network"); ok {
+				want[stem+"-network.service"], nets["systemd-"+stem] = *c.Content, true
+				continue
+			}
+			want[strings.TrimSuffix(file, ".container")+".service"] = *c.Content
+		}
+	}
+	if !equal(want, w.running) {
+		return fmt.Errorf("what runs is %q, want %q", w.running, want)
+	}
+	if !equal(nets, w.networks) {
+		return fmt.Errorf("the networks are %v, want %v", w.networks, nets)
+	}
+	if len(w.failed) > 0 {
+		return fmt.Errorf("failed units stay: %v", w.failed)
+	}
+	got, _ := filepath.Glob(filepath.Join(w.dir, "etc/containers/systemd/*/*"))
+	var files []string
+	for name, app := range spec.Applications {
+		for file := range app.Quadlet {
+			files = append(files, filepath.Join(w.dir, schema.QuadletPath(name, file)))
+		}
+	}
+	slices.Sort(files)
+	if !slices.Equal(got, files) {
+		return fmt.Errorf("the files are %q, want %q", got, files)
+	}
+	return nil
+}
+
+func equal[V comparable](a, b map[string]V) bool {
+	for k, v := range a {
+		if b[k] != v {
+			return false
+		}
+	}
+	return len(a) == len(b)
+}

@@ -1,0 +1,215 @@
+package apps
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/gitopsd/gitopsd/reconcile/internal/failure"
+	"github.com/gitopsd/gitopsd/reconcile/internal/progress"
+	"github.com/gitopsd/gitopsd/reconcile/internal/units"
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+const (
+	// healthTimeout is for an application that says nothing of it: starting a
+	// container on a slow card takes a minute.
+	healthTimeout = 2 * time.Minute
+	// healthStable is longer than systemd waits before it restarts a unit, by
+	// far.
+	healthStable = 10 * time.Second
+	// healthEvery is how often an application is asked.
+	healthEvery = time.Second
+	// checkLimit is for one answer of a health check, in seconds.
+	checkLimit = 10
+	// afterCheck is when the work goes on at the latest, after a check.
+	afterCheck = time.Minute
+)
+
+// Healthy waits until all applications of the spec are healthy and stay so for
+// their time, without a restart. One that is not in time is a permanent
+// failure. All of them are watched at the same time.
+func (c *Controller) Healthy(ctx context.Context, spec *schema.Spec) error {
+	r, err := c.load()
+	if err != nil {
+		return err
+	}
+	var watched []*patient
+	for name, app := range spec.Applications {
+		if a := r.Apps[name]; a != nil && app != nil {
+			watched = append(watched, newPatient(name, app.Health, a.Units))
+		}
+	}
+	if len(watched) == 0 {
+		return nil
+	}
+	m, err := c.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	begun := c.Uptime()
+	for {
+		progress.Within(ctx, time.Duration(len(watched))*checkLimit*time.Second+afterCheck)
+		waiting := false
+		var errs []error
+		for _, w := range watched {
+			if w.done {
+				continue
+			}
+			why, hopeless, err := c.ask(ctx, m, w)
+			if err != nil {
+				return err
+			}
+			switch now := c.Uptime(); {
+			case why == "":
+				if w.since < 0 {
+					w.since = now
+				}
+				w.done = now-w.since >= w.stableFor
+			case hopeless || now-begun >= w.timeout:
+				f := failure.From(failure.Permanent(component, w.name, "it is not healthy: %s", why))
+				f.Output = w.journal(ctx)
+				errs = append(errs, f)
+			default:
+				w.since = -1
+			}
+			waiting = waiting || !w.done
+		}
+		if len(errs) > 0 || !waiting {
+			return failure.Join(errs...)
+		}
+		if err := c.Wait(ctx, healthEvery); err != nil {
+			return err
+		}
+	}
+}
+
+// patient is an application whose health is watched.
+type patient struct {
+	name               string
+	health             schema.Health
+	units              []unit
+	timeout, stableFor time.Duration
+	since              time.Duration // it is healthy; -1 = it is not
+	done               bool
+	seen               map[string]units.State // by unit
+	sick               string                 // the unit that was named last
+}
+
+func newPatient(name string, h *schema.Health, list []unit) *patient {
+	p := &patient{name: name, units: list, timeout: healthTimeout, stableFor: healthStable, since: -1, seen: map[string]units.State{}}
+	if h != nil {
+		p.health = *h
+		if h.Timeout != nil {
+			p.timeout = time.Duration(*h.Timeout)
+		}
+		if h.StableFor != nil {
+			p.stableFor = time.Duration(*h.StableFor)
+		}
+	}
+	return p
+}
+
+func (p *patient) journal(ctx context.Context) string {
+	if p.sick == "" {
+		return ""
+	}
+	return units.Journal(ctx, p.sick, time.Time{})
+}
+
+// ask says why an application is not healthy now, or "". hopeless: waiting
+// does not help.
+func (c *Controller) ask(ctx context.Context, m units.Manager, p *patient) (why string, hopeless bool, err error) {
+	list := names(p.units)
+	if p.health.Unit != "" {
+		list = append(list, p.health.Unit)
+	}
+	states, err := m.States(ctx, list...)
+	if err != nil {
+		return "", false, speaking(ctx, err)
+	}
+	restarted := ""
+	for i := range states {
+		s := &states[i]
+		before, known := p.seen[s.Name]
+		p.seen[s.Name] = *s
+		if known && s.Restarts > before.Restarts {
+			restarted, p.sick = fmt.Sprintf("%s was restarted, %d times so far", s.Name, s.Restarts), s.Name
+		}
+	}
+	for i := range states {
+		s := &states[i]
+		needed := i >= len(p.units) || !p.units[i].Passive
+		switch {
+		case asWanted(s):
+		case s.Active == "failed":
+			p.sick = s.Name
+			return fmt.Sprintf("%s has failed (%s)", s.Name, s.Result), true, nil
+		case needed:
+			p.sick = s.Name
+			return fmt.Sprintf("%s is %s", s.Name, s.RunState()), false, nil
+		}
+	}
+	if restarted != "" {
+		return restarted, false, nil
+	}
+	return c.check(ctx, p)
+}
+
+// asWanted says whether a unit runs, or has run and ended as it should.
+func asWanted(s *units.State) bool {
+	return s.Running() || s.Oneshot && s.Ran && s.Active == "inactive" && s.Result == "success"
+}
+
+func (c *Controller) check(ctx context.Context, p *patient) (why string, hopeless bool, err error) {
+	switch {
+	case len(p.health.Command) > 0:
+		_, err := c.Run(ctx, p.health.Command, "/", []string{"GITOPSD_APPLICATION=" + p.name}, checkLimit, maxListed)
+		if ctx.Err() != nil {
+			return "", false, ctx.Err()
+		}
+		if err != nil {
+			return said(err), false, nil
+		}
+	case p.health.HTTP != nil:
+		why = answer(ctx, p.health.HTTP)
+		if ctx.Err() != nil {
+			return "", false, ctx.Err()
+		}
+	}
+	return why, false, nil
+}
+
+// answer says what is wrong with what an address answers, or "".
+func answer(ctx context.Context, h *schema.HTTPHealth) string {
+	ctx, cancel := context.WithTimeout(ctx, checkLimit*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, h.URL, nil)
+	if err != nil {
+		return err.Error()
+	}
+	// Of its own, without a proxy: what is asked is this device's.
+	client := http.Client{
+		Transport:     &http.Transport{DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return err.Error()
+	}
+	defer resp.Body.Close()
+	want := http.StatusOK
+	if h.Status != 0 {
+		want = h.Status
+	}
+	if resp.StatusCode == want {
+		return ""
+	}
+	const shown = 200 // bytes of the answer that a person sees
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, shown))
+	return strings.TrimSpace(fmt.Sprintf("%s answers %s instead of %d: %s", h.URL, resp.Status, want, strings.Join(strings.Fields(string(body)), " ")))
+}

@@ -1,0 +1,277 @@
+package apps
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gitopsd/gitopsd/reconcile/internal/failure"
+	"github.com/gitopsd/gitopsd/reconcile/internal/units"
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+// Check finds what can never work here: what podman's generator refuses, and
+// a unit that something else on the device makes. Nothing is changed.
+func (c *Controller) Check(ctx context.Context, spec *schema.Spec, p Payloads) error {
+	all, err := c.plan(ctx, spec, p)
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	m, err := c.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	var errs []error
+	for _, w := range all {
+		states, err := m.States(ctx, names(w.units)...)
+		if err != nil {
+			return speaking(ctx, err)
+		}
+		for _, s := range states {
+			if f := s.Fragment; f != "" && !strings.HasPrefix(f, "/run/systemd/generator") {
+				errs = append(errs, failure.Permanent(component, w.name, "a unit %s is on the device already: %s", s.Name, f))
+			}
+		}
+	}
+	return failure.Join(errs...)
+}
+
+func (c *Controller) connect(ctx context.Context) (units.Manager, error) {
+	m, err := c.Connect(ctx)
+	if err != nil {
+		return nil, speaking(ctx, err)
+	}
+	return m, nil
+}
+
+func speaking(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return failure.Retryable(component, "", "%w", err)
+}
+
+func names(list []unit) []string {
+	out := make([]string, len(list))
+	for i, u := range list {
+		out[i] = u.Name
+	}
+	return out
+}
+
+// active are the units that the agent starts itself.
+func active(list []unit) []string {
+	return names(slices.DeleteFunc(slices.Clone(list), func(u unit) bool { return u.Passive }))
+}
+
+// Prepare writes down what has to be stopped and started, before the files of
+// the spec are written. drift lists the paths that will change. What runs from
+// files that are as wanted already, and was not ours, is taken over.
+func (c *Controller) Prepare(ctx context.Context, spec *schema.Spec, p Payloads, drift []string) error {
+	r, err := c.load()
+	if err != nil {
+		return err
+	}
+	if len(r.Apps) == 0 && len(spec.Applications) == 0 {
+		return nil
+	}
+	all, err := c.plan(ctx, spec, p)
+	if err != nil {
+		return err
+	}
+	wanted := map[string]bool{}
+	for _, w := range all {
+		wanted[w.name] = true
+		was := r.Apps[w.name]
+		switch {
+		case was == nil:
+			took, err := c.takeOver(ctx, w, drift)
+			if err != nil {
+				return err
+			}
+			r.Apps[w.name] = &applied{Units: w.units}
+			if took {
+				r.Apps[w.name].Hash = w.hash
+				continue
+			}
+		case was.Hash == w.hash:
+			continue
+		default:
+			was.Hash = ""
+			was.add(w.units)
+		}
+		r.Reload = true
+	}
+	for name, a := range r.Apps {
+		if !wanted[name] {
+			a.Hash, r.Reload = "", true
+		}
+	}
+	return c.save(r)
+}
+
+// takeOver says whether an application that is not in the record runs already
+// from files that are as wanted.
+func (c *Controller) takeOver(ctx context.Context, w *want, drift []string) (bool, error) {
+	for file := range w.files {
+		if slices.Contains(drift, schema.QuadletPath(w.name, file)) {
+			return false, nil
+		}
+	}
+	m, err := c.connect(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer m.Close()
+	states, err := m.States(ctx, active(w.units)...)
+	if err != nil {
+		return false, speaking(ctx, err)
+	}
+	for _, s := range states {
+		if !s.Running() && !s.Oneshot {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// Switch stops what Prepare found to be stopped, and starts what the spec
+// wants and does not run. back says that it leads to the spec which succeeded
+// last. How well what was started goes is for [Controller.Healthy].
+func (c *Controller) Switch(ctx context.Context, spec *schema.Spec, p Payloads, back bool) error {
+	r, err := c.load()
+	if err != nil || (len(r.Apps) == 0 && len(spec.Applications) == 0) {
+		return err
+	}
+	all, err := c.plan(ctx, spec, p)
+	if err != nil {
+		return err
+	}
+	m, err := c.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	var stale []unit
+	for _, a := range r.Apps {
+		if a.Hash == "" {
+			stale = append(stale, a.Units...)
+		}
+	}
+	if err := c.stop(ctx, m, stale); err != nil {
+		return err
+	}
+	if r.Reload {
+		if err := m.Reload(ctx); err != nil {
+			return speaking(ctx, err)
+		}
+	}
+	next := r.clone()
+	next.Apps, next.Reload = map[string]*applied{}, false
+	var start []units.Job
+	for _, w := range all {
+		if was := r.Apps[w.name]; back && (was == nil || was.Hash == "") {
+			if err := c.giveTagsBack(ctx, r, w); err != nil {
+				return err
+			}
+		}
+		next.Apps[w.name] = &applied{Hash: w.hash, Units: w.units}
+		for _, name := range active(w.units) {
+			start = append(start, units.Job{Verb: units.Start, Unit: name})
+		}
+	}
+	if err := c.start(ctx, m, start); err != nil {
+		return err
+	}
+	return c.save(next)
+}
+
+// start begins what does not run. A unit that has run and ended as it should
+// is left alone.
+func (c *Controller) start(ctx context.Context, m units.Manager, jobs []units.Job) error {
+	if len(jobs) == 0 {
+		return nil
+	}
+	var list []string
+	for _, j := range jobs {
+		list = append(list, j.Unit)
+	}
+	states, err := m.States(ctx, list...)
+	if err != nil {
+		return speaking(ctx, err)
+	}
+	var due []units.Job
+	for i := range states {
+		if !asWanted(&states[i]) {
+			due = append(due, jobs[i])
+		}
+	}
+	err = m.Do(ctx, due...)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	var job *units.JobError
+	if err != nil && !errors.As(err, &job) {
+		return speaking(ctx, err)
+	}
+	return nil // a unit that did not start is told with its own words by Healthy
+}
+
+// stop ends units, and removes what is left of them in podman: systemd forgets
+// how to stop a unit when its file goes and it reads them anew. Volumes stay.
+func (c *Controller) stop(ctx context.Context, m units.Manager, list []unit) error {
+	if len(list) == 0 {
+		return nil
+	}
+	var jobs []units.Job
+	for _, u := range list {
+		jobs = append(jobs, units.Job{Verb: units.Stop, Unit: u.Name})
+	}
+	if err := m.Do(ctx, jobs...); err != nil {
+		return speaking(ctx, err)
+	}
+	for _, u := range list { // one that failed would stay in systemd's list without a file
+		if err := m.ResetFailed(ctx, u.Name); err != nil {
+			return speaking(ctx, err)
+		}
+	}
+	for _, u := range list {
+		out, err := c.podman(ctx, podmanLimit, "ps", "--all", "--quiet", "--no-trunc", "--filter", "label=PODMAN_SYSTEMD_UNIT="+u.Name)
+		if err != nil {
+			return speaking(ctx, fmt.Errorf("containers of %s: %s", u.Name, said(err)))
+		}
+		if ids := strings.Fields(out); len(ids) > 0 {
+			if _, err := c.podman(ctx, podmanLimit, append([]string{"rm", "--force", "--volumes", "--ignore"}, ids...)...); err != nil {
+				return speaking(ctx, fmt.Errorf("containers of %s: %s", u.Name, said(err)))
+			}
+		}
+	}
+	for _, u := range list {
+		if u.Kind == "pod" && u.Object != "" {
+			if _, err := c.podman(ctx, podmanLimit, "pod", "rm", "--force", "--ignore", u.Object); err != nil {
+				return speaking(ctx, fmt.Errorf("pod %s: %s", u.Object, said(err)))
+			}
+		}
+	}
+	for _, u := range list {
+		if u.Kind != "network" || u.Object == "" {
+			continue
+		}
+		if _, err := c.podman(ctx, podmanLimit, "network", "exists", u.Object); err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			continue
+		}
+		if _, err := c.podman(ctx, podmanLimit, "network", "rm", u.Object); err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			c.Warn(fmt.Errorf("the network %s stays: %s", u.Object, said(err))) // another application uses it
+		}
+	}
+	return nil
+}

@@ -1,0 +1,152 @@
+package apps
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/gitopsd/gitopsd/reconcile/internal/failure"
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+const component = "applications"
+
+// Files gives the files that the applications of a spec need, by path.
+func Files(spec *schema.Spec) map[string]*schema.File {
+	files := map[string]*schema.File{}
+	for name, app := range spec.Applications {
+		if app == nil {
+			continue
+		}
+		for file, c := range app.Quadlet {
+			if c == nil {
+				c = &schema.Content{}
+			}
+			files[schema.QuadletPath(name, file)] = &schema.File{Content: c.Content, ContentBase64: c.ContentBase64, Payload: c.Payload}
+		}
+	}
+	return files
+}
+
+// want is one application as a spec wants it.
+type want struct {
+	name   string
+	hash   string            // of all that goes into it
+	files  map[string][]byte // by file name
+	images []string          // that it has pulled, in the order of its files
+	units  []unit            // that its files make; only where they were asked for
+	health *schema.Health
+}
+
+// wants reads the applications of a spec, by name.
+func wants(spec *schema.Spec, p Payloads) ([]*want, error) {
+	var all []*want
+	var errs []error
+	if spec == nil {
+		return nil, nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(spec.Applications)) {
+		app := spec.Applications[name]
+		if app == nil || len(app.Quadlet) == 0 {
+			errs = append(errs, failure.Permanent(component, name, "it has nothing to run"))
+			continue
+		}
+		w := &want{name: name, files: map[string][]byte{}, health: app.Health}
+		sum := sha256.New()
+		for _, file := range slices.Sorted(maps.Keys(app.Quadlet)) {
+			data, err := content(app.Quadlet[file], p)
+			if err != nil {
+				errs = append(errs, within(err, name, file))
+				continue
+			}
+			w.files[file] = data
+			fmt.Fprintf(sum, "%d %s %d\n", len(file), file, len(data))
+			sum.Write(data)
+			for _, image := range schema.QuadletImages(file, data) {
+				if !slices.Contains(w.images, image) {
+					w.images = append(w.images, image)
+				}
+			}
+		}
+		w.hash = hex.EncodeToString(sum.Sum(nil))
+		all = append(all, w)
+	}
+	return all, failure.Join(errs...)
+}
+
+func within(err error, name, file string) error {
+	var f *failure.Error
+	if errors.As(err, &f) {
+		return err
+	}
+	return failure.Permanent(component, name, "%s: %w", file, err)
+}
+
+func content(c *schema.Content, p Payloads) ([]byte, error) {
+	switch {
+	case c == nil:
+	case c.Content != nil:
+		return []byte(*c.Content), nil
+	case c.ContentBase64 != nil:
+		return base64.StdEncoding.DecodeString(*c.ContentBase64)
+	case c.Payload != "" && p != nil:
+		return p(c.Payload)
+	}
+	return nil, errors.New("it has no content")
+}
+
+// unit is one that the generator makes of a quadlet file.
+type unit struct {
+	Name string `json:"name"`
+	Kind string `json:"kind"` // the type of its file, without the dot
+	// Object is what podman calls the network or pod that the unit makes.
+	Object string `json:"object,omitempty"`
+	// Passive: something else starts it.
+	Passive bool `json:"passive,omitempty"`
+}
+
+// plan asks the generator which units the applications come to. What it
+// refuses, no try can change.
+func (c *Controller) plan(ctx context.Context, spec *schema.Spec, p Payloads) ([]*want, error) {
+	all, err := wants(spec, p)
+	if err != nil || len(all) == 0 {
+		return all, err
+	}
+	out, err := c.generate(ctx, all)
+	if err != nil {
+		return nil, err
+	}
+	byName := map[string]*want{}
+	for _, w := range all {
+		byName[w.name] = w
+	}
+	made := map[string]string{}
+	var errs []error
+	for _, g := range out {
+		w := byName[g.app]
+		if w == nil {
+			continue
+		}
+		if other, taken := made[g.Name]; taken {
+			errs = append(errs, failure.Permanent(component, w.name, "the unit %s is made by the application %s too", g.Name, other))
+		}
+		made[g.Name] = w.name
+		if strings.HasPrefix(g.Name, "gitopsd") {
+			errs = append(errs, failure.Permanent(component, w.name, "the unit %s would take the place of one of the agent's own", g.Name))
+		}
+		w.units = append(w.units, g.unit)
+	}
+	for _, w := range all {
+		if len(w.units) == 0 {
+			errs = append(errs, failure.Permanent(component, w.name, "podman makes no unit of its files"))
+		}
+		slices.SortFunc(w.units, func(a, b unit) int { return strings.Compare(a.Name, b.Name) })
+	}
+	return all, failure.Join(errs...)
+}

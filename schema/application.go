@@ -1,0 +1,244 @@
+package schema
+
+import (
+	"fmt"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Application is a set of containers that come and go together.
+type Application struct {
+	Quadlet    map[string]*Content `json:"quadlet,omitempty"` // by file name
+	Health     *Health             `json:"health,omitempty"`  // nil = its units alone are judged
+	DataPolicy string              `json:"dataPolicy,omitempty"`
+}
+
+// Content is that of a file that has its place and mode by itself. As in a
+// [File], exactly one of content, contentBase64 and source is set; in an
+// assignment source has become payload.
+type Content struct {
+	Content       *string `json:"content,omitempty"`
+	ContentBase64 *string `json:"contentBase64,omitempty"`
+	Source        string  `json:"source,omitempty"`
+	Payload       string  `json:"payload,omitempty"` // "sha256:<hex>" of the rendered bytes
+	Template      bool    `json:"template,omitempty"`
+}
+
+// Health says when an application is healthy: at most one of command, http
+// and unit, beside its own units.
+type Health struct {
+	Command   []string    `json:"command,omitempty"` // argv, on the device
+	HTTP      *HTTPHealth `json:"http,omitempty"`
+	Unit      string      `json:"unit,omitempty"`
+	Timeout   *Duration   `json:"timeout,omitempty"`   // nil = 2m
+	StableFor *Duration   `json:"stableFor,omitempty"` // nil = 10s
+}
+
+// HTTPHealth is a request that a healthy application answers.
+type HTTPHealth struct {
+	URL    string `json:"url"`
+	Status int    `json:"status,omitempty"` // 0 = 200
+}
+
+// quadletKinds are the file types of quadlet, with what podman puts behind the
+// name of the unit that it makes of one (podman-systemd.unit(5)).
+var quadletKinds = map[string]string{
+	".container": "", ".kube": "", ".volume": "-volume", ".network": "-network",
+	".pod": "-pod", ".image": "-image", ".build": "-build",
+}
+
+// applicationKinds are the fields of an application that exclude each other.
+var applicationKinds = []string{"quadlet"}
+
+func applicationNeeds(applications map[string]any) []string {
+	var needs []string
+	for _, v := range applications {
+		app, _ := v.(map[string]any)
+		known := false
+		for _, kind := range applicationKinds {
+			if app[kind] != nil {
+				needs, known = append(needs, "applications."+kind), true
+			}
+		}
+		if !known && v != nil {
+			needs = append(needs, "applications")
+		}
+	}
+	return needs
+}
+
+// applicationFindings are the values of applications that work on no device.
+func applicationFindings(spec map[string]any, at string) []finding {
+	var found []finding
+	applications, _ := spec["applications"].(map[string]any)
+	for _, name := range sortedKeys(applications) {
+		app, _ := applications[name].(map[string]any)
+		here := at + "/applications/" + escapePointer(name)
+		files, _ := app["quadlet"].(map[string]any)
+		for _, file := range sortedKeys(files) {
+			entry, _ := files[file].(map[string]any)
+			place := here + "/quadlet/" + escapePointer(file)
+			if msg, hint := quadletName(file); msg != "" && entry != nil {
+				found = append(found, finding{pointer: place, rule: ruleQuadletFile, atKey: true, msg: msg, hint: hint})
+			}
+			if text, ok := entry["content"].(string); ok {
+				for _, image := range unpinned(file, text) {
+					found = append(found, imageFinding(image, place+"/content"))
+				}
+			}
+		}
+		health, _ := app["health"].(map[string]any)
+		found = append(found, healthFindings(health, here+"/health")...)
+	}
+	return found
+}
+
+// isQuadlet says whether keys lead to a quadlet file in a spec.
+func isQuadlet(keys []string) bool { return len(keys) == 4 && keys[2] == "quadlet" }
+
+// quadletName says what is wrong with the name of a quadlet file.
+func quadletName(name string) (msg, hint string) {
+	kind := path.Ext(name)
+	stem := strings.TrimSuffix(name, kind)
+	_, known := quadletKinds[kind]
+	switch {
+	case !known:
+		return fmt.Sprintf("%s is no file of quadlet", quote(name)), "end it with .container, .volume, .network, .pod, .kube, .image or .build; other files stand in files"
+	case len(name) > maxQuadletName || !unitStem(stem):
+		return fmt.Sprintf("no unit can be called after %s", quote(name)), "use letters, digits and ._- and begin with a letter or digit"
+	case ownUnit(quadletUnit(name)), isEssential(quadletUnit(name)):
+		return fmt.Sprintf("the unit %s would take the place of one that the device or the agent stands on", quadletUnit(name)), "choose another name"
+	}
+	return "", ""
+}
+
+func isEssential(unit string) bool {
+	_, essential := essentialUnits[unit]
+	return essential
+}
+
+// maxQuadletName leaves room in a unit's name for what podman puts behind it.
+const maxQuadletName = 200
+
+func unitStem(s string) bool {
+	for i, c := range []byte(s) {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		if !letter && (i == 0 || !strings.ContainsRune("._-", rune(c))) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// quadletUnit is the unit that podman makes of a quadlet file which does not
+// name another one.
+func quadletUnit(name string) string {
+	kind := path.Ext(name)
+	return strings.TrimSuffix(name, kind) + quadletKinds[kind] + ".service"
+}
+
+// healthChecks are the fields of a health that exclude each other.
+var healthChecks = []string{"command", "http", "unit"}
+
+func healthFindings(health map[string]any, at string) []finding {
+	var found []finding
+	add := func(where, msg, hint string) {
+		found = append(found, finding{pointer: at + where, rule: ruleHealth, msg: msg, hint: hint})
+	}
+	for field, least := range map[string]string{"timeout": "2m", "stableFor": "10s"} {
+		text, _ := health[field].(string)
+		if d, err := time.ParseDuration(text); err == nil && d <= 0 {
+			add("/"+field, fmt.Sprintf("%s is %s, in which nothing can be judged", field, clip(text)), "leave it out for the default of "+least)
+		}
+	}
+	command, _ := health["command"].([]any)
+	for i, v := range command {
+		if word, ok := v.(string); ok && (strings.ContainsRune(word, 0) || i == 0 && word == "") {
+			add("/command/"+itoa(i), "the check cannot be started: a word is empty or holds a NUL", "begin command with the program's path")
+		}
+	}
+	http, _ := health["http"].(map[string]any)
+	if text, ok := http["url"].(string); ok {
+		if u, err := url.Parse(text); err != nil || u.Host == "" {
+			add("/http/url", fmt.Sprintf("%s cannot be asked", quote(text)), "write it as http://host:port/path")
+		}
+	}
+	slices.SortFunc(found, func(a, b finding) int { return strings.Compare(a.pointer, b.pointer) })
+	return found
+}
+
+// wholeApplications checks what only merged applications have to have.
+func wholeApplications(spec map[string]any, at string) []finding {
+	var found []finding
+	applications, _ := spec["applications"].(map[string]any)
+	files, _ := spec["files"].(map[string]any)
+	specUnits, _ := spec["units"].(map[string]any)
+	units := map[string]string{} // who makes it
+	for _, name := range sortedKeys(applications) {
+		app, _ := applications[name].(map[string]any)
+		here := at + "/applications/" + escapePointer(name)
+		quadlets, _ := app["quadlet"].(map[string]any)
+		if len(quadlets) == 0 {
+			found = append(found, finding{pointer: here, rule: ruleApplication, atKey: true,
+				msg: fmt.Sprintf("the application %s has nothing to run", quote(name)), hint: "set quadlet, or null to remove the application"})
+		}
+		for _, file := range sortedKeys(quadlets) {
+			entry, _ := quadlets[file].(map[string]any)
+			place := here + "/quadlet/" + escapePointer(file)
+			if !hasContent(entry) {
+				found = append(found, finding{pointer: place, rule: ruleContent, atKey: true,
+					msg: fmt.Sprintf("the quadlet file %s has no content", quote(file)), hint: "set content, contentBase64 or source"})
+			}
+			unit := quadletUnit(file)
+			if other, taken := units[unit]; taken {
+				found = append(found, finding{pointer: place, rule: ruleQuadletClash, atKey: true,
+					msg: fmt.Sprintf("the unit %s is made by %s too", unit, other), hint: "rename one of the files"})
+			}
+			if own, _ := specUnits[unit].(map[string]any); own != nil && hasContent(own) {
+				found = append(found, finding{pointer: at + "/units/" + escapePointer(unit), rule: ruleQuadletClash, atKey: true,
+					msg: fmt.Sprintf("the unit %s is made by %s of the application %s too", unit, quote(file), quote(name)), hint: "rename one of them, or leave its content out"})
+			}
+			units[unit] = fmt.Sprintf("%s of the application %s", quote(file), quote(name))
+			if p := QuadletPath(name, file); files[p] != nil {
+				found = append(found, finding{pointer: at + "/files/" + escapePointer(p), rule: rulePathClash, atKey: true,
+					msg: fmt.Sprintf("%s is a file of the application %s too", quote(p), quote(name)), hint: "remove one of them"})
+			}
+		}
+		health, _ := app["health"].(map[string]any)
+		var set []string
+		for _, check := range healthChecks {
+			if health[check] != nil {
+				set = append(set, check)
+			}
+		}
+		if len(set) > 1 {
+			found = append(found, finding{pointer: here + "/health/" + set[1], rule: ruleHealth, atKey: true,
+				msg: fmt.Sprintf("the health of an application is one check, not %s", strings.Join(set, " and ")), hint: "keep one of them, and set the others to null"})
+		}
+	}
+	return found
+}
+
+// quadletFolder is where podman looks for an administrator's quadlets.
+const quadletFolder = "/etc/containers/systemd/"
+
+// QuadletPath is where a quadlet file of an application stands on a device.
+func QuadletPath(application, file string) string { return quadletFolder + application + "/" + file }
+
+// States of an application in a report.
+const (
+	ApplicationRunning  = "running"
+	ApplicationStarting = "starting"
+	ApplicationStopped  = "stopped"
+	ApplicationFailed   = "failed"
+)
+
+// ApplicationState is how an application of the current spec is.
+type ApplicationState struct {
+	Name   string `json:"name"`
+	State  string `json:"state"`
+	Reason string `json:"reason,omitempty"` // which unit, where it does not run
+}
