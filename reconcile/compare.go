@@ -94,7 +94,11 @@ func (v *View) Compare(current, secrets bool) (*Comparison, error) {
 	}
 	if c.Desired {
 		c.Changes = append(c.Changes, compareRest(from, to)...)
-		c.Hooks = hooksOf(spec)
+		local, err := hooks.Local(v.agent.root)
+		if err != nil {
+			c.Trouble = append(c.Trouble, oneLine(err.Error()))
+		}
+		c.Hooks = hooksOf(spec, local, c.Changes)
 	}
 	if n := len(c.Changes); n > maxChanges {
 		c.Changes, c.More = c.Changes[:maxChanges], n-maxChanges
@@ -270,17 +274,26 @@ func doBetween(from, to any) string {
 	return DoChange
 }
 
-// hooksOf lists the hooks of a spec as they would run, each in one line.
-func hooksOf(spec *schema.Spec) []string {
+// hooksOf lists the hooks that would run, of a spec and of the device itself,
+// each in one line.
+func hooksOf(spec *schema.Spec, local *schema.Hooks, changes []Change) []string {
 	list := []string{}
+	var changed []string
+	for _, c := range changes {
+		if strings.HasPrefix(c.Name, "/") {
+			changed = append(changed, c.Name)
+		}
+	}
 	for _, p := range hooks.Points {
-		of := hooks.Of(spec.Hooks, p)
 		if spec.OS == nil && (p == hooks.BeforeRebooting || p == hooks.AfterRebooting) {
 			continue
 		}
-		for _, name := range hooks.Ordered(of) {
-			if h := of[name]; h != nil {
-				list = append(list, oneLine(fmt.Sprintf("%s/%s: %s", p, name, strings.Join(h.Run, " "))))
+		for _, h := range []*schema.Hooks{spec.Hooks, local} {
+			of := hooks.Of(h, p)
+			for _, name := range hooks.Ordered(of) {
+				if hook := of[name]; hook != nil && hooks.Due(hook, changed) {
+					list = append(list, oneLine(hooks.Element(p, name)+": "+strings.Join(hook.Run, " ")))
+				}
 			}
 		}
 	}

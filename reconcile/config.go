@@ -180,6 +180,9 @@ func New(c Config) (*Agent, error) {
 	if err := hooks.Sweep(root); err != nil {
 		a.log.Warn("what an earlier start told its hooks could not be removed", "error", err)
 	}
+	if _, err := hooks.Local(root); err != nil {
+		a.log.Warn("a hook of the device itself cannot be read; until that is mended, no update begins here", "error", err)
+	}
 	loadBallast(root, a.freeDisk())
 	a.reports = newReporter(a.control, a.store.seq, a.clock, c.Logger, a.jitter, c.Heartbeat, a.freeDisk)
 	a.changed()
@@ -284,7 +287,7 @@ func (a *Agent) Close() error {
 // specs: with an os driver of that name, or none. What else a device has, such
 // as podman, adds more.
 func Capabilities(driver string) []string {
-	caps := []string{"confirm", "directories", "files", "hooks", "onDevice", "requires", "resources.disk"}
+	caps := []string{"confirm", "directories", "files", "hooks", "hooks.if", "onDevice", "requires", "resources.disk"}
 	if driver != "" {
 		caps = append(caps, "os", "os."+driver)
 	}

@@ -233,7 +233,7 @@ func (a *Agent) afterReboot(ctx context.Context, r *record, spec *schema.Spec) R
 	}
 	if !p.Hooked {
 		a.enter(schema.PhaseVerifying, StageReboot)
-		if err := hooks.Run(bounded, hooks.AfterRebooting, hooks.Of(spec.Hooks, hooks.AfterRebooting), a.hookContext(r), a.warn); err != nil {
+		if err := a.runHooks(bounded, hooks.AfterRebooting, spec, a.hookContext(r)); err != nil {
 			return a.fail(ctx, StagePostAction, bootBound(ctx, bounded, err))
 		}
 		p.Hooked = true

@@ -61,12 +61,10 @@ func (a *Agent) rollBack(ctx context.Context, what string) Result {
 // /etc of its own, as the update left it, and what is known of the files in it
 // must last until it is booted.
 func (a *Agent) rebootBack(ctx context.Context, spec *schema.Spec) Result {
-	if spec.Hooks != nil {
-		hc := a.backContext(nil)
-		hc.RebootPending = true
-		if err := hooks.Run(ctx, hooks.BeforeRebooting, hooks.Of(spec.Hooks, hooks.BeforeRebooting), hc, a.warn); err != nil {
-			a.log.Warn("a hook failed before the reboot into the old system, which nothing keeps from happening", "error", err)
-		}
+	hc := a.backContext(nil)
+	hc.RebootPending = true
+	if err := a.runHooks(ctx, hooks.BeforeRebooting, spec, hc); err != nil {
+		a.log.Warn("a hook failed before the reboot into the old system, which nothing keeps from happening", "error", err)
 	}
 	if ctx.Err() != nil {
 		return a.stopped()
@@ -74,21 +72,18 @@ func (a *Agent) rebootBack(ctx context.Context, spec *schema.Spec) Result {
 	return a.reboot(ctx, a.store.attempts.Work.OSFrom, true)
 }
 
-// hooksBack runs the current spec's own hooks, so that what they restart runs
+// hooksBack runs the current spec's hooks and the device's own, so that what they restart runs
 // with the files that came back.
 func (a *Agent) hooksBack(ctx context.Context, spec *schema.Spec, changed []string) error {
-	if spec.Hooks == nil {
-		return nil
-	}
 	hc := a.backContext(changed)
 	var errs []error
 	if p := a.store.pending; p != nil && p.Rollback && p.Boots > 0 && !p.Hooked {
-		errs = append(errs, hooks.Run(ctx, hooks.AfterRebooting, hooks.Of(spec.Hooks, hooks.AfterRebooting), hc, a.warn))
+		errs = append(errs, a.runHooks(ctx, hooks.AfterRebooting, spec, hc))
 		done := *p
 		done.Hooked = true
 		errs = append(errs, a.store.savePending(&done))
 	}
-	errs = append(errs, hooks.Run(ctx, hooks.AfterUpdating, hooks.Of(spec.Hooks, hooks.AfterUpdating), hc, a.warn))
+	errs = append(errs, a.runHooks(ctx, hooks.AfterUpdating, spec, hc))
 	return errors.Join(errs...)
 }
 

@@ -106,8 +106,7 @@ func (a *Agent) preCheck(ctx context.Context, r *record, spec *schema.Spec) erro
 	if err := a.dependencies(ctx, spec); err != nil {
 		return err
 	}
-	err := hooks.Run(ctx, hooks.BeforeUpdating, hooks.Of(spec.Hooks, hooks.BeforeUpdating), a.hookContext(r), a.warn)
-	if err != nil {
+	if err := a.askHooks(ctx, r, spec); err != nil {
 		return err
 	}
 	// retryable: payloads and images, resources; then what podman makes of them
@@ -118,6 +117,7 @@ func (a *Agent) preCheck(ctx context.Context, r *record, spec *schema.Spec) erro
 		return err
 	}
 	if spec.OS != nil {
+		var err error
 		if a.osTo, err = a.os.Fetch(ctx, spec.OS.Image); err != nil {
 			return failureOf("os", spec.OS.Image, err)
 		}
@@ -289,7 +289,7 @@ func (a *Agent) postAction(ctx context.Context, r *record, spec *schema.Spec, re
 	hc := a.hookContext(r)
 	hc.RebootPending = rebootDue
 	if !a.confirming() {
-		if err := hooks.Run(ctx, hooks.AfterUpdating, hooks.Of(spec.Hooks, hooks.AfterUpdating), hc, a.warn); err != nil {
+		if err := a.runHooks(ctx, hooks.AfterUpdating, spec, hc); err != nil {
 			return err
 		}
 	}
@@ -297,7 +297,7 @@ func (a *Agent) postAction(ctx context.Context, r *record, spec *schema.Spec, re
 		return err
 	}
 	if rebootDue {
-		return hooks.Run(ctx, hooks.BeforeRebooting, hooks.Of(spec.Hooks, hooks.BeforeRebooting), hc, a.warn)
+		return a.runHooks(ctx, hooks.BeforeRebooting, spec, hc)
 	}
 	if err := a.apps.Healthy(ctx, spec); err != nil {
 		return err
@@ -320,6 +320,11 @@ func (a *Agent) reconcile(ctx context.Context, r *record, spec *schema.Spec) (re
 	if err := a.prepareApplications(ctx, whole); err != nil {
 		return false, err
 	}
+	// What a crash leaves changed is not found different any more, and hooks
+	// would not be told of it.
+	if err := a.noteChanged(a.files.Ahead(whole, a.payload)); err != nil {
+		return false, err
+	}
 	changed, err := a.files.Apply(ctx, whole, a.payload, files.Onward)
 	if err != nil {
 		return false, err
@@ -330,20 +335,7 @@ func (a *Agent) reconcile(ctx context.Context, r *record, spec *schema.Spec) (re
 	if _, err := a.finishUnits(ctx, whole, rebootDue); err != nil {
 		return false, err
 	}
-	if spec.Hooks != nil {
-		if err := hooks.Check(a.root.Dir(), laterHooks(spec.Hooks)); err != nil {
-			return false, err
-		}
-	}
-	return rebootDue, nil
-}
-
-// laterHooks are those that still run when the files are in place; the
-// before-update ones have run, and their programs may be gone.
-func laterHooks(h *schema.Hooks) *schema.Hooks {
-	later := *h
-	later.BeforeUpdating = nil
-	return &later
+	return rebootDue, a.checkHooks(spec)
 }
 
 // noteChanged keeps which paths changed in this attempt, for hooks that run

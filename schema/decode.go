@@ -50,7 +50,16 @@ func decodeDocument(doc *document, kind Kind, dst reflect.Value) []Problem {
 	if p, wrong := wrongKind(doc, kind); wrong {
 		return []Problem{p}
 	}
-	var problems []Problem
+	problems, formed := checkedFill(doc, c, dst)
+	if !formed {
+		return problems
+	}
+	return append(problems, documentChecks(doc, dst)...)
+}
+
+// checkedFill fills dst with a document; formed says that it has the form that
+// the schema asks for.
+func checkedFill(doc *document, c *compiledKind, dst reflect.Value) (problems []Problem, formed bool) {
 	more := 0
 	if err := c.validate(doc.value); err != nil {
 		problems, more = c.schemaProblems(err, doc)
@@ -64,14 +73,14 @@ func decodeDocument(doc *document, kind Kind, dst reflect.Value) []Problem {
 		problems = append(problems, unlisted(more))
 	}
 	if len(problems) > 0 {
-		return problems
+		return problems, false
 	}
 	var f filler
 	f.fill(dst, doc.value, "")
 	for _, fp := range f.problems {
 		problems = append(problems, doc.problem(fp.pointer, cmp.Or(fp.rule, ruleForm), fp.err.Error(), fp.hint))
 	}
-	return append(problems, documentChecks(doc, dst)...)
+	return problems, true
 }
 
 // wrongKind looks at apiVersion and kind first: checked against the schema of

@@ -84,9 +84,29 @@ func (p *pass) spreadAt(k findingKey) {
 	}
 }
 
+// ruleConditionMet is no rule: it marks the place of a condition that is met on
+// some device. It never becomes a problem.
+const ruleConditionMet = ""
+
+// met gives the places of conditions that are met on some device, so that what
+// is not met on others is no warning.
+func (p *pass) met() map[findingKey]bool {
+	met := map[findingKey]bool{}
+	for k := range p.spread {
+		if k.rule == ruleConditionMet {
+			met[findingKey{file: k.file, pointer: k.pointer}] = true
+		}
+	}
+	return met
+}
+
 func (p *pass) spreadProblems() []Problem {
 	var problems []Problem
+	met := p.met()
 	for k, s := range p.spread {
+		if k.rule == ruleConditionMet || k.rule == ruleCondition && met[findingKey{file: k.file, pointer: k.pointer}] {
+			continue
+		}
 		prob := Problem{File: k.file, Line: k.line, Column: k.column, Pointer: k.pointer, Rule: k.rule,
 			Severity: SeverityError, Message: k.msg, Hint: k.hint}
 		if k.warning {

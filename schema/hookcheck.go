@@ -64,7 +64,7 @@ func hookValues(hook map[string]any, at string) []finding {
 			add("/workDir", fmt.Sprintf("the folder %s does not stay below the device's root", quote(dir)), "write it as "+quote(path.Join("/", dir)))
 		}
 	}
-	return found
+	return append(found, conditionValues(hook, at)...)
 }
 
 func hasDotDot(p string) bool {

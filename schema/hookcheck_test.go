@@ -128,3 +128,50 @@ func TestMergedSpecsFitIntoAnAssignment(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestConditionsOfHooks(t *testing.T) {
+	for condition, want := range map[string]string{
+		`{changed: [/etc/motd]}`:                        "",
+		`{changed: [/etc, /etc/motd]}`:                  "",
+		`{changed: [/]}`:                                "",
+		`{changed: [/etc/systemd/system/edge.service]}`: "",
+		`{changed: [/etc/mot]}`:                         ruleCondition,
+		`{changed: [/etc/motd/x]}`:                      ruleCondition,
+		`{changed: [/etc/motd, /nowhere]}`:              ruleCondition,
+		`{changed: [/etc/containers/systemd]}`:          ruleCondition,
+		`{changed: [/etc/]}`:                            ruleDevicePath,
+		`{changed: [/etc/../etc/motd]}`:                 ruleDevicePath,
+		`{changed: ["/etc/mo\u202Etd"]}`:                ruleDevicePath,
+		`{changed: [/etc/gitopsd/agent.yaml]}`:          ruleProtected,
+		`{changed: [etc/motd]}`:                         ruleForm,
+		`{changed: []}`:                                 ruleSize,
+		`{changed: /etc/motd}`:                          ruleType,
+		`{}`:                                            ruleMissingField,
+		`{always: true, changed: [/etc/motd]}`:          ruleUnknownField,
+	} {
+		problems := releaseProblems(t, "{files: {/etc/motd: {content: hello}}, units: {edge.service: {content: \"[Service]\\nExecStart=/bin/true\\n\"}}, hooks: {afterUpdating: {check: {run: [/bin/true], if: "+condition+"}}}}")
+		switch {
+		case want == "" && len(problems) == 0:
+		case want != "" && len(problems) == 1 && problems[0].Rule == want && problems[0].Line == 4 &&
+			strings.HasPrefix(problems[0].Pointer, "/spec/hooks/afterUpdating/check/if"):
+		default:
+			t.Errorf("%s: %s, want %q", condition, lines(problems), want)
+		}
+	}
+}
+
+// A hook of all that some devices have the files for is as it should be.
+func TestConditionThatIsMetOnSomeDevices(t *testing.T) {
+	hooked := repoOf(ruleFleet).
+		with("releases/gateways/v1.5.0.yaml", ruleRelease+"{hooks: {afterUpdating: {reload: {run: [/bin/true], if: {changed: [/etc/nginx]}}}}}\n").
+		with("devices/gw-2.yaml", "apiVersion: gitopsd.dev/v1alpha1\nkind: Device\nmetadata: {name: gw-2, labels: {role: gateway, proxy: \"yes\"}}\n")
+	problems := load(t, hooked).Problems
+	if len(problems) != 1 || problems[0].Rule != ruleCondition || problems[0].File != "releases/gateways/v1.5.0.yaml" {
+		t.Errorf("nobody has it: %s", lines(problems))
+	}
+	some := hooked.with("overlays/proxy.yaml", "apiVersion: gitopsd.dev/v1alpha1\nkind: Overlay\nmetadata: {name: proxy}\n"+
+		"spec: {selector: {matchLabels: {proxy: \"yes\"}}, desired: {files: {/etc/nginx/nginx.conf: {content: x}}}}\n")
+	if problems := load(t, some).Problems; len(problems) != 0 {
+		t.Errorf("one has it: %s", lines(problems))
+	}
+}

@@ -215,7 +215,7 @@ func nullable(t any) any {
 
 // compiledKind is a schema that was asked for; the others cost nothing.
 type compiledKind struct {
-	kind     Kind
+	tree     func() (map[string]any, error) // its schema
 	patterns *patterns
 	once     sync.Once
 	shape    *shape
@@ -234,7 +234,7 @@ var compiledKinds = func() map[Kind]*compiledKind {
 	m := map[Kind]*compiledKind{}
 	shared := &patterns{}
 	for _, k := range Kinds() {
-		m[k] = &compiledKind{kind: k, patterns: shared}
+		m[k] = &compiledKind{tree: func() (map[string]any, error) { return kindSchema(k) }, patterns: shared}
 	}
 	return m
 }()
@@ -246,7 +246,7 @@ func compiled(k Kind) (*compiledKind, error) {
 	}
 	c.once.Do(func() {
 		var raw map[string]any
-		if raw, c.err = kindSchema(k); c.err == nil {
+		if raw, c.err = c.tree(); c.err == nil {
 			c.shape = newShape(raw, c.patterns)
 		}
 	})
@@ -265,7 +265,7 @@ func (c *compiledKind) validate(v any) error {
 func (c *compiledKind) strict() *compiledKind {
 	c.strictly.Do(func() {
 		var err error
-		if c.raw, err = kindSchema(c.kind); err == nil {
+		if c.raw, err = c.tree(); err == nil {
 			c.schema, err = c.compile()
 		}
 		if err != nil {
@@ -276,21 +276,21 @@ func (c *compiledKind) strict() *compiledKind {
 }
 
 func (c *compiledKind) compile() (*jsonschema.Schema, error) {
+	id, _ := c.raw["$id"].(string)
 	text, err := json.Marshal(c.raw)
 	if err != nil {
-		return nil, fmt.Errorf("schema of %s: %w", c.kind, err)
+		return nil, fmt.Errorf("schema %s: %w", id, err)
 	}
-	id, _ := c.raw["$id"].(string)
 	compiler := jsonschema.NewCompiler()
 	compiler.Draft = jsonschema.Draft2020
 	compiler.AssertFormat = true
 	compiler.LoadURL = refuseURL
 	if err := compiler.AddResource(id, bytes.NewReader(text)); err != nil {
-		return nil, fmt.Errorf("schema of %s: %w", c.kind, err)
+		return nil, fmt.Errorf("schema %s: %w", id, err)
 	}
 	s, err := compiler.Compile(id)
 	if err != nil {
-		return nil, fmt.Errorf("schema of %s: %w", c.kind, err)
+		return nil, fmt.Errorf("schema %s: %w", id, err)
 	}
 	return s, nil
 }

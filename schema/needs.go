@@ -6,9 +6,10 @@ import (
 )
 
 // Needs lists the capabilities that a spec asks of an agent: "files",
-// "directories", "units" (also of a file that restarts one), "hooks",
-// "requires", "resources.disk", "confirm", "onDevice", "os", "os.<driver>"
-// where the spec names one, "applications.<kind>". Sorted. A capability is named after its field, so
+// "directories", "units" (also of a file that restarts one), "hooks", "hooks.if"
+// where one has a condition, "requires", "resources.disk", "confirm",
+// "onDevice", "os", "os.<driver>" where the spec names one,
+// "applications.<kind>". Sorted. A capability is named after its field, so
 // a field that this program does not know yet is one too, and no agent is
 // given a spec that it would have to refuse.
 func Needs(spec map[string]any) []string {
@@ -39,6 +40,9 @@ func Needs(spec map[string]any) []string {
 	if files, _ := spec["files"].(map[string]any); changesUnits(files) {
 		needs = append(needs, "units")
 	}
+	if points, _ := spec["hooks"].(map[string]any); hasConditions(points) {
+		needs = append(needs, "hooks.if")
+	}
 	sort.Strings(needs)
 	return slices.Compact(needs)
 }
@@ -49,6 +53,19 @@ func changesUnits(files map[string]any) bool {
 		file, _ := v.(map[string]any)
 		for _, field := range []string{"restart", "reload"} {
 			if names, _ := file[field].([]any); len(names) > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// hasConditions says whether a hook does not run at each update.
+func hasConditions(points map[string]any) bool {
+	for _, point := range points {
+		named, _ := point.(map[string]any)
+		for _, v := range named {
+			if hook, _ := v.(map[string]any); hook["if"] != nil {
 				return true
 			}
 		}

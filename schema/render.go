@@ -37,7 +37,7 @@ func (p *pass) render(s *deviceState) error {
 	if adds {
 		spec = mergeSpec(spec, s.file.desired)
 	}
-	for _, found := range completeFindings(spec, "") {
+	for _, found := range append(completeFindings(spec, ""), conditionFindings(spec, "")...) {
 		p.noteMerged(s, found)
 	}
 	if s.wrong {

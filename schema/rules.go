@@ -113,6 +113,7 @@ const (
 	ruleUnitProtected     = "unit-protected"
 	ruleUnitState         = "unit-cannot-be"
 	ruleHook              = "hook-cannot-start"
+	ruleCondition         = "hook-never-due"
 	ruleSplit             = "split-command"
 	ruleSecret            = "secret-in-vars"
 	ruleNoPolicy          = "device-without-policy"

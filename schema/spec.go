@@ -119,6 +119,12 @@ type Hook struct {
 	Env       map[string]string `json:"env,omitempty"`
 	WorkDir   string            `json:"workDir,omitempty"`
 	OnFailure string            `json:"onFailure,omitempty"` // "" = fail
+	If        *HookCondition    `json:"if,omitempty"`        // nil = it runs at each update
+}
+
+// HookCondition says when a hook runs.
+type HookCondition struct {
+	Changed []string `json:"changed"` // one of these paths, or what lies below it
 }
 
 // Confirm says how an update proves that control is still reachable. It is

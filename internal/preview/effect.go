@@ -3,7 +3,9 @@ package preview
 import (
 	"cmp"
 	"maps"
+	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/gitopsd/gitopsd/schema"
 )
@@ -25,6 +27,7 @@ func effectOf(from, to Side) Effect {
 	if e.Reboot != "" {
 		points = pointsReboot
 	}
+	changed := changedPaths(from.Spec, to.Spec)
 	hooks, _ := to.Spec[sectionHooks].(map[string]any)
 	for _, point := range points {
 		named, _ := hooks[point].(map[string]any)
@@ -32,7 +35,9 @@ func effectOf(from, to Side) Effect {
 			return cmp.Or(cmp.Compare(orderOf(named[a]), orderOf(named[b])), cmp.Compare(a, b))
 		})
 		for _, name := range names {
-			e.Hooks = append(e.Hooks, point+"/"+name)
+			if due(named[name], changed) {
+				e.Hooks = append(e.Hooks, point+"/"+name)
+			}
 		}
 	}
 	return e
@@ -108,4 +113,45 @@ func payloadsOf(spec map[string]any) map[string]bool {
 		}
 	}
 	return has
+}
+
+// Where the files lie that an agent makes of the entries of these sections.
+var foldersOf = map[string]string{"files": "", "directories": "", "units": "/etc/systemd/system/", "applications": "/etc/containers/systemd/"}
+
+// changedPaths are the places on a device at which two specs differ. A unit and
+// an application stand for all files of theirs.
+func changedPaths(from, to map[string]any) []string {
+	var paths []string
+	for section, folder := range foldersOf {
+		a, _ := from[section].(map[string]any)
+		b, _ := to[section].(map[string]any)
+		for _, side := range []map[string]any{a, b} {
+			for name := range side {
+				if !reflect.DeepEqual(a[name], b[name]) {
+					paths = append(paths, folder+name)
+				}
+			}
+		}
+	}
+	return paths
+}
+
+// due says whether a hook runs where these paths change.
+func due(hook any, changed []string) bool {
+	h, _ := hook.(map[string]any)
+	condition, _ := h["if"].(map[string]any)
+	wanted, _ := condition["changed"].([]any)
+	if len(wanted) == 0 {
+		return true
+	}
+	for _, w := range wanted {
+		folder, _ := w.(string)
+		for _, p := range changed {
+			if p == folder || strings.HasPrefix(p, strings.TrimSuffix(folder, "/")+"/") ||
+				strings.HasPrefix(folder, p+".d/") || strings.HasPrefix(folder, p+"/") {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -1,5 +1,5 @@
-// Package hooks runs the programs that a spec names at four points of an
-// update.
+// Package hooks runs the programs that a spec, and the device itself, name at
+// four points of an update.
 //
 // It uses no shell and leaves no program running past its time: each gets a
 // process group of its own, and after its timeout TERM and soon KILL go to the
@@ -9,8 +9,8 @@
 // is reached and what a failure means for the update is decided by package
 // reconcile.
 //
-// Start with [Check], then [Run]; [Command] runs any other program in the same
-// way.
+// Start with [Local] and [Check], then [Run]; [Command] runs any other program
+// in the same way.
 //
 // Programs are the host's: an absolute path and a bare name (looked up in
 // PATH) mean the host's program also where the device's root is a folder; a

@@ -53,7 +53,7 @@ const changedFiles = "/run/gitopsd/changed-files"
 type Context struct {
 	Root, Device, From, To string // From and To are versions
 	Attempt                int64
-	Changed                []string
+	Changed                []string // at BeforeUpdating, what will be
 	RebootPending          bool
 	RollingBack            bool
 }
@@ -88,14 +88,21 @@ func Check(root string, h *schema.Hooks) error {
 	for _, p := range Points {
 		for _, name := range Ordered(Of(h, p)) {
 			if _, _, err := resolve(r, Of(h, p)[name]); err != nil {
-				errs = append(errs, failure.Permanent(component, element(p, name), "%w", err))
+				errs = append(errs, failure.Permanent(component, Element(p, name), "%w", err))
 			}
 		}
 	}
 	return failure.Join(errs...)
 }
 
-func element(p Point, name string) string { return string(p) + "/" + name }
+// Element names a hook in failures; one of the device's own is named by its
+// path, which says its point.
+func Element(p Point, name string) string {
+	if path.IsAbs(name) {
+		return name
+	}
+	return string(p) + "/" + name
+}
 
 // Ordered gives the names by order, then name.
 func Ordered(h map[string]*schema.Hook) []string {
@@ -110,7 +117,7 @@ func Ordered(h map[string]*schema.Hook) []string {
 		return h[n].Order
 	}
 	slices.SortFunc(names, func(a, b string) int {
-		return cmp.Or(cmp.Compare(order(a), order(b)), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(order(a), order(b)), cmp.Compare(path.Base(a), path.Base(b)), cmp.Compare(a, b))
 	})
 	return names
 }
@@ -175,7 +182,22 @@ type programError struct{ what string }
 func (e *programError) Error() string        { return "program " + e.what }
 func (e *programError) Is(target error) bool { return target == ErrNoProgram }
 
-// Run runs the hooks of one point in order; the first failure stops (onFailure:
+// Due says whether a hook runs where these paths have changed, or will.
+func Due(h *schema.Hook, changed []string) bool {
+	if h == nil || h.If == nil {
+		return true // what is no hook at all fails when it is run
+	}
+	for _, p := range changed {
+		for _, wanted := range h.If.Changed {
+			if p == wanted || strings.HasPrefix(p, strings.TrimSuffix(wanted, "/")+"/") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Run runs the hooks of one point that are due, in order; the first failure stops (onFailure:
 // ignore goes on; warn is told). Exit 75 at BeforeUpdating is Deferred, any
 // other failure there Permanent; a timeout is Retryable at BeforeUpdating and
 // Permanent elsewhere. When ctx ends, its error is returned, and no failure.
@@ -201,12 +223,15 @@ func Run(ctx context.Context, p Point, h map[string]*schema.Hook, c Context, war
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		if !Due(h[name], c.Changed) {
+			continue
+		}
 		err := runOne(ctx, r, p, name, h[name], c, list)
 		if err == nil {
 			continue
 		}
 		if ctx.Err() != nil {
-			return fmt.Errorf("%s: %w", element(p, name), ctx.Err())
+			return fmt.Errorf("%s: %w", Element(p, name), ctx.Err())
 		}
 		ignore := h[name] != nil && h[name].OnFailure == schema.OnFailureIgnore
 		if ignore && failure.From(err).Class != schema.ClassDeferred {
@@ -221,7 +246,7 @@ func Run(ctx context.Context, p Point, h map[string]*schema.Hook, c Context, war
 }
 
 func runOne(ctx context.Context, r *disk.Root, p Point, name string, h *schema.Hook, c Context, list string) error {
-	at := element(p, name)
+	at := Element(p, name)
 	argv, dir, err := resolve(r, h)
 	if err != nil {
 		return failure.Permanent(component, at, "%w", err)

@@ -1,0 +1,30 @@
+package preview
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestEffectOf_HooksWithConditions(t *testing.T) {
+	type tree = map[string]any
+	on := func(paths ...any) tree { return tree{"run": []any{"true"}, "if": tree{"changed": paths}} }
+	from := tree{
+		"files":       tree{"/etc/a": tree{"content": "1"}, "/etc/gone/x": tree{"content": "1"}, "/etc/same": tree{"content": "1"}},
+		"directories": tree{"/srv/a": tree{"mode": "0755"}},
+		"units":       tree{"edge.service": tree{"state": "started"}},
+	}
+	to := tree{
+		"files":       tree{"/etc/a": tree{"content": "2"}, "/etc/same": tree{"content": "1"}},
+		"directories": tree{"/srv/a": tree{"mode": "0700"}},
+		"units":       tree{"edge.service": tree{"state": "stopped"}},
+		"hooks": tree{"afterUpdating": tree{
+			"always": tree{"run": []any{"true"}}, "file": on("/etc/a"), "folder": on("/etc/gone"), "all": on("/"), "directory": on("/srv"), "one": on("/x", "/etc/a"),
+			"unit": on("/etc/systemd/system"), "drop-in": on("/etc/systemd/system/edge.service.d/a.conf"),
+			"no-same": on("/etc/same"), "no-like": on("/etc/go", "/srv/b"), "no-unit": on("/etc/systemd/system/edge.socket"),
+		}},
+	}
+	want := []string{"afterUpdating/all", "afterUpdating/always", "afterUpdating/directory", "afterUpdating/drop-in", "afterUpdating/file", "afterUpdating/folder", "afterUpdating/one", "afterUpdating/unit"}
+	if got := effectOf(Side{Spec: from}, Side{Spec: to}).Hooks; !slices.Equal(got, want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+}
