@@ -6,10 +6,6 @@ import (
 	"strings"
 )
 
-// quadletFolder is where an agent puts the files of applications that systemd
-// runs.
-const quadletFolder = "/etc/containers/systemd"
-
 // eachCondition calls back for every path of the conditions of a spec's hooks,
 // with the keys that lead to it.
 func eachCondition(spec map[string]any, visit func(keys []string, wanted string)) {
@@ -77,7 +73,7 @@ func canChange(spec map[string]any, p string) bool {
 			}
 		}
 	}
-	for field, folder := range map[string]string{"units": path.Clean(unitFolder), "applications": quadletFolder} {
+	for field, folder := range map[string]string{"units": path.Clean(unitFolder), "applications": path.Clean(quadletFolder)} {
 		if entries, _ := spec[field].(map[string]any); len(entries) > 0 && (liesWithin(p, folder) || liesWithin(folder, p)) {
 			return true
 		}
