@@ -27,25 +27,34 @@ func eachContent(spec map[string]any, visit func(keys []string, entry map[string
 }
 
 func walkContent(tree map[string]any, place, at []string, visit func([]string, map[string]any)) {
-	names := []string{place[0]}
-	if place[0] == each {
-		names = sortedKeys(tree)
+	if place[0] != each {
+		stepContent(tree, place[0], place, at, visit)
+		return
 	}
-	for _, name := range names {
-		child, ok := tree[name].(map[string]any)
-		switch here := append(slices.Clone(at), name); {
-		case !ok:
-		case len(place) == 1:
-			visit(here, child)
-		default:
-			walkContent(child, place[1:], here, visit)
-		}
+	for _, name := range sortedKeys(tree) {
+		stepContent(tree, name, place, at, visit)
+	}
+}
+
+func stepContent(tree map[string]any, name string, place, at []string, visit func([]string, map[string]any)) {
+	child, ok := tree[name].(map[string]any)
+	switch here := append(slices.Clip(at), name); {
+	case !ok:
+	case len(place) == 1:
+		visit(here, child)
+	default:
+		walkContent(child, place[1:], here, visit)
 	}
 }
 
 // withContents gives a spec in which change has had its way with all that has
 // content; what it gives back unchanged is shared. It stops at an error.
 func withContents(spec map[string]any, change func(keys []string, entry map[string]any) (map[string]any, error)) (map[string]any, error) {
+	return withContentsIn(spec, nil, change)
+}
+
+// withContentsIn is withContents with maps that are lent.
+func withContentsIn(spec map[string]any, lent *scratch, change func(keys []string, entry map[string]any) (map[string]any, error)) (map[string]any, error) {
 	out := spec
 	copied := map[string]bool{} // by the keys, joined
 	var failed error
@@ -58,13 +67,13 @@ func withContents(spec map[string]any, change func(keys []string, entry map[stri
 			return
 		}
 		if !copied[""] {
-			copied[""], out = true, cloneMap(out)
+			copied[""], out = true, lent.clone(out)
 		}
 		tree := out
 		for i, key := range keys[:len(keys)-1] {
 			child, _ := tree[key].(map[string]any)
 			if above := strings.Join(keys[:i+1], "\x00"); !copied[above] {
-				copied[above], child = true, cloneMap(child)
+				copied[above], child = true, lent.clone(child)
 				tree[key] = child
 			}
 			tree = child

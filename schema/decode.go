@@ -75,7 +75,7 @@ func checkedFill(doc *document, c *compiledKind, dst reflect.Value) (problems []
 	if len(problems) > 0 {
 		return problems, false
 	}
-	var f filler
+	f := filler{maps: doc.maps}
 	f.fill(dst, doc.value, "")
 	for _, fp := range f.problems {
 		problems = append(problems, doc.problem(fp.pointer, cmp.Or(fp.rule, ruleForm), fp.err.Error(), fp.hint))

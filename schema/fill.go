@@ -24,6 +24,7 @@ type fillProblem struct {
 // integers of free-form specs into floats.
 type filler struct {
 	problems []fillProblem
+	maps     *scratch // for labels and variables
 }
 
 func (f *filler) fail(pointer string, err error) {
@@ -80,7 +81,7 @@ func (f *filler) fill(dst reflect.Value, src any, pointer string) {
 			return
 		}
 		if t == textsType {
-			if texts, ok := allTexts(m); ok {
+			if texts, ok := allTexts(m, f.maps.text()); ok {
 				dst.Set(reflect.ValueOf(texts))
 				return
 			}
@@ -108,10 +109,9 @@ func (f *filler) fill(dst reflect.Value, src any, pointer string) {
 	}
 }
 
-// allTexts is the mapping where all of its values are texts. Labels and
+// allTexts fills in the mapping where all of its values are texts. Labels and
 // variables are most of what is filled.
-func allTexts(m map[string]any) (map[string]string, bool) {
-	texts := make(map[string]string, len(m))
+func allTexts(m map[string]any, texts map[string]string) (map[string]string, bool) {
 	for k, v := range m {
 		text, ok := v.(string)
 		if !ok {

@@ -27,15 +27,16 @@ func (p *pass) beginUses() {
 	}
 }
 
-// use counts a device with the policies that select it.
-func (p *pass) use(f *file, s *deviceState) {
-	p.everyone = append(p.everyone, s.member)
+// use counts a device with the policies that select it. What is kept of it is
+// its member, or one that is equal to it but for the name.
+func (p *pass) use(f *file, s *deviceState, kept *Member) {
+	p.everyone = append(p.everyone, kept)
 	p.unsure = p.unsure || f.broken
 	for i, pol := range s.policies {
 		u := p.uses[pol]
 		u.count++
 		if u.crew != nil && i == 0 {
-			u.crew.add(s.member)
+			u.crew.add(kept)
 		}
 		if s.member.Device.Spec.Release != ReleaseNone {
 			u.releases++

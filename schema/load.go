@@ -19,8 +19,9 @@ type Loader struct {
 	// ProblemsOnly is for those who want to know what is wrong, and no more:
 	// each device is let go once it was looked at, which takes a tenth of the
 	// memory. The problems are the same; but no member has its Rendered, its
-	// Rollout, variables or a part of its own, ReleaseDigest and Origins know
-	// nothing, and a later Load begins anew.
+	// Rollout, variables or a part of its own, those of devices that differ in
+	// nothing else share one that has the name of one of them, ReleaseDigest
+	// and Origins know nothing, and a later Load begins anew.
 	ProblemsOnly bool
 	// Readers is how many goroutines may call Read of a source at once, beside
 	// the one that calls Load; with 0, only that one does. It is for
@@ -59,7 +60,7 @@ func (l *Loader) Load(src Source) (*Fleet, error) {
 		contents: map[contentKey]*content{}, files: map[string]*file{}, payloads: map[string]*payload{},
 		groups: map[string]*group{}, states: map[string]*deviceState{}, uses: map[*file]*policyUse{}, overlaps: map[policyPair]*spreadFinding{},
 		lines: map[string]map[string]*file{}, unusable: map[*file]bool{}, keys: map[*file]string{},
-		spread: map[findingKey]*spreadFinding{}, documents: map[*file]*document{}, interned: map[string][]byte{}, renderedOnce: map[[16]byte]struct{}{}, groupsAlike: map[alikeKey]*group{},
+		spread: map[findingKey]*spreadFinding{}, documents: map[*file]*document{}, interned: map[string][]byte{}, renderedOnce: map[uint64]struct{}{}, groupsAlike: map[alikeKey]*group{},
 		names: map[string][]string{}, known: map[findingKey]*findingKey{}}
 	if err := p.readFiles(); err != nil {
 		return nil, err
@@ -85,7 +86,7 @@ func (l *Loader) Load(src Source) (*Fleet, error) {
 		return nil, err
 	}
 	for _, f := range p.devices {
-		p.use(f, p.states[f.path])
+		p.use(f, p.states[f.path], p.states[f.path].member)
 	}
 	p.checkPolicies()
 	p.rollouts()
@@ -142,8 +143,9 @@ type pass struct {
 	keys     map[*file]string // of documents, with the ids of their sources
 	interned map[string][]byte
 	// renderedOnce holds the digests of what was rendered and not kept.
-	renderedOnce map[[16]byte]struct{}
+	renderedOnce map[uint64]struct{}
 	sources      map[string]bool // that devices name which are not kept
+	lent         *scratch        // for the device that is looked at; nil where devices are kept whole
 	// alike is what is kept of the device that is looked at, and of all others
 	// with its labels; nil where devices are kept whole.
 	alike       *Device

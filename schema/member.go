@@ -288,7 +288,7 @@ func (p *pass) findGroup(release *file, device *Device) *group {
 	p.groups[key] = g
 	g.base = map[string]any{}
 	if release != nil {
-		g.base = mergePatch(nil, release.desired)
+		g.base = mergePatch(nil, release.desired, nil)
 		g.broken = !p.usable(release)
 	}
 	for _, o := range overlays {
@@ -296,7 +296,7 @@ func (p *pass) findGroup(release *file, device *Device) *group {
 			g.broken = true
 			continue
 		}
-		g.base = mergeSpec(g.base, o.desired)
+		g.base = mergeSpec(g.base, o.desired, nil)
 		for k, v := range o.content.overlay.Spec.Vars {
 			g.vars[k] = v
 		}

@@ -13,8 +13,8 @@ var contentFields = []string{"content", "contentBase64", "source"}
 // It works on trees and shares what a part does not touch, which a merge on
 // JSON text cannot: ten thousand devices of one release hold its spec once,
 // and integers stay integers. Neither argument is changed.
-func mergeSpec(spec, part map[string]any) map[string]any {
-	merged := mergePatch(spec, part)
+func mergeSpec(spec, part map[string]any, lent *scratch) map[string]any {
+	merged := mergePatch(spec, part, lent)
 	eachContent(part, func(keys []string, set map[string]any) {
 		if _, existed := valueAt(spec, keys).(map[string]any); !existed {
 			return
@@ -35,8 +35,8 @@ func mergeSpec(spec, part map[string]any) map[string]any {
 }
 
 // mergePatch is MergePatch of RFC 7386, section 2, for two objects.
-func mergePatch(target, patch map[string]any) map[string]any {
-	out := make(map[string]any, len(target)+len(patch))
+func mergePatch(target, patch map[string]any, lent *scratch) map[string]any {
+	out := lent.tree()
 	maps.Copy(out, target)
 	for key, v := range patch {
 		switch v := v.(type) {
@@ -44,7 +44,7 @@ func mergePatch(target, patch map[string]any) map[string]any {
 			delete(out, key)
 		case map[string]any:
 			old, _ := out[key].(map[string]any)
-			out[key] = mergePatch(old, v)
+			out[key] = mergePatch(old, v, lent)
 		default:
 			out[key] = v
 		}

@@ -38,7 +38,7 @@ func TestMergeSpec(t *testing.T) {
 	}
 	for _, c := range cases {
 		spec, part := tree(t, c.spec), tree(t, c.part)
-		if d := cmp.Diff(tree(t, c.want), mergeSpec(spec, part)); d != "" {
+		if d := cmp.Diff(tree(t, c.want), mergeSpec(spec, part, nil)); d != "" {
 			t.Errorf("%s: %s", c.name, d)
 		}
 		if d := cmp.Diff(tree(t, c.spec), spec); d != "" {
@@ -93,7 +93,7 @@ func TestMergePatchAgrees(t *testing.T) {
 		}
 		a, b := must(json.Marshal(target)), must(json.Marshal(patch))
 		want := must(jcs.Transform(must(jsonpatch.MergePatch(a, b))))
-		if got := must(canonicalJSON(mergePatch(target, patch))); string(got) != string(want) {
+		if got := must(canonicalJSON(mergePatch(target, patch, nil))); string(got) != string(want) {
 			t.Fatalf("case %d: %s with %s: got %s, want %s", n, a, b, got, want)
 		}
 	}

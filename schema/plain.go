@@ -21,17 +21,18 @@ const (
 // plainReader reads one document from its beginning to its end.
 type plainReader struct {
 	text string
-	pos  int  // where to go on reading
-	odd  bool // this is not for us
+	pos  int      // where to go on reading
+	odd  bool     // this is not for us
+	maps *scratch // where mappings come from
 }
 
 // readPlain gives the value of a document, or false where it should be left to
 // the parser. What it accepts, the parser accepts too and gives an equal value.
-func readPlain(data []byte) (value any, ok bool) {
+func readPlain(data []byte, maps *scratch) (value any, ok bool) {
 	if len(data) > maxPlainDocument || !isPlainText(data) {
 		return nil, false
 	}
-	r := &plainReader{text: string(data)}
+	r := &plainReader{text: string(data), maps: maps}
 	indent := r.next()
 	if indent == 0 && strings.HasPrefix(r.text[r.pos:], "---\n") {
 		r.pos += len("---\n")
@@ -105,7 +106,7 @@ func (r *plainReader) giveUp() any {
 // mapping reads a block mapping whose keys stand at an indentation; the reader
 // is at its first key. It ends before the first line that stands further left.
 func (r *plainReader) mapping(indent, depth int) map[string]any {
-	m := map[string]any{}
+	m := r.maps.tree()
 	if depth > maxPlainNesting {
 		r.giveUp()
 	}
@@ -364,7 +365,8 @@ func (r *plainReader) literal(indent int) any {
 		return r.giveUp()
 	}
 	r.pos++
-	var b strings.Builder
+	const usual = 256 // bytes, which need no memory of their own while they grow
+	b := make([]byte, 0, usual)
 	margin, blank := -1, 0
 	for r.pos < len(r.text) {
 		end := r.pos + strings.IndexByte(r.text[r.pos:], '\n')
@@ -389,10 +391,10 @@ func (r *plainReader) literal(indent int) any {
 			break
 		}
 		for ; blank > 0; blank-- {
-			b.WriteByte('\n')
+			b = append(b, '\n')
 		}
-		b.WriteString(line[margin:])
-		b.WriteByte('\n')
+		b = append(b, line[margin:]...)
+		b = append(b, '\n')
 		r.pos = end + 1
 	}
 	if margin < 0 {
@@ -404,11 +406,10 @@ func (r *plainReader) literal(indent int) any {
 	if r.pos < len(r.text) {
 		r.back()
 	}
-	s := b.String()
 	if strip {
-		s = s[:len(s)-1]
+		b = b[:len(b)-1]
 	}
-	return s
+	return string(b)
 }
 
 // flow reads a list or a mapping in brackets, all in one line.
@@ -419,11 +420,11 @@ func (r *plainReader) flow(depth int) any {
 	open := r.text[r.pos]
 	r.pos++
 	r.blanks()
-	var list []any
 	var m map[string]any
+	list := []any{}
 	closing := byte(']')
-	if list = []any{}; open == '{' {
-		closing, m = '}', map[string]any{}
+	if open == '{' {
+		closing, m = '}', r.maps.tree()
 	}
 	for first := true; !r.odd; first = false {
 		if r.text[r.pos] == closing {

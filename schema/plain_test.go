@@ -28,7 +28,7 @@ var plainTexts = []string{
 // The parser agrees with whatever is read without it.
 func samePlain(t *testing.T, data []byte) (read bool) {
 	t.Helper()
-	value, ok := readPlain(data)
+	value, ok := readPlain(data, nil)
 	if !ok {
 		return false
 	}

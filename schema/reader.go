@@ -35,6 +35,7 @@ type document struct {
 	root  *yaml.Node // nil until a position is asked for, where nobody needed it before: see nodes
 	odd   []oddNumber
 	index map[*yaml.Node]map[string]int // see member; nil = nothing looked for yet
+	maps  *scratch                      // for what is made of the value
 }
 
 // oddNumber is an unquoted number whose value depends on the reader, such as
@@ -76,7 +77,7 @@ func readDocument(data []byte) (doc *document, problems []Problem) {
 			Message: fmt.Sprintf("the document has %d bytes, more than the %d that are read", len(data), maxDocument),
 			Hint:    "put large content into a file of its own and name it as source"}}
 	}
-	if value, plain := tryPlain(data); plain {
+	if value, plain := tryPlain(data, nil); plain {
 		return &document{value: value, data: data}, nil
 	}
 	if p, bad := notUTF8(data); bad {
@@ -91,13 +92,13 @@ func readDocument(data []byte) (doc *document, problems []Problem) {
 }
 
 // tryPlain is readPlain for hostile input: should that panic, the parser decides.
-func tryPlain(data []byte) (value any, ok bool) {
+func tryPlain(data []byte, maps *scratch) (value any, ok bool) {
 	defer func() {
 		if recover() != nil {
 			value, ok = nil, false
 		}
 	}()
-	return readPlain(data)
+	return readPlain(data, maps)
 }
 
 // nodes is the node tree of a document.

@@ -35,7 +35,7 @@ func (p *pass) render(s *deviceState) error {
 	}
 	spec := g.base
 	if adds {
-		spec = mergeSpec(spec, s.file.desired)
+		spec = mergeSpec(spec, s.file.desired, p.lent)
 	}
 	for _, found := range append(completeFindings(spec, ""), conditionFindings(spec, "")...) {
 		p.noteMerged(s, found)
@@ -46,10 +46,11 @@ func (p *pass) render(s *deviceState) error {
 	device := s.member.Device
 	vars := g.vars
 	if len(device.Spec.Vars) > 0 {
-		vars = maps.Clone(g.vars)
+		vars = p.lent.text()
+		maps.Copy(vars, g.vars)
 		maps.Copy(vars, device.Spec.Vars)
 	}
-	r := &rendering{pass: p, state: s, data: newTemplateData(s.member.ID, device.Metadata.Labels, vars), payloads: map[string]Payload{}}
+	r := &rendering{pass: p, state: s, data: newTemplateData(s.member.ID, device.Metadata.Labels, vars, p.lent), payloads: map[string]Payload{}}
 	out, err := r.spec(spec)
 	if err != nil || s.wrong {
 		return err
@@ -117,7 +118,7 @@ func (p *pass) prepare(g *group) error {
 			g.varies = true
 			return entry, nil
 		}
-		static, err := p.staticFile(entry)
+		static, err := p.staticFile(entry, nil)
 		if err == nil {
 			g.static[identity(entry)] = static
 		}
@@ -128,11 +129,11 @@ func (p *pass) prepare(g *group) error {
 
 func identity(m map[string]any) uintptr { return reflect.ValueOf(m).Pointer() }
 
-func (p *pass) staticFile(file map[string]any) (staticFile, error) {
+func (p *pass) staticFile(file map[string]any, lent *scratch) (staticFile, error) {
 	out := staticFile{entry: file}
 	source, _ := file["source"].(string)
 	if _, has := file["template"]; has || source != "" {
-		out.entry = maps.Clone(file)
+		out.entry = lent.clone(file)
 		delete(out.entry, "template")
 		delete(out.entry, "source")
 	}
@@ -163,10 +164,11 @@ type rendering struct {
 }
 
 func (r *rendering) spec(spec map[string]any) (map[string]any, error) {
-	out := maps.Clone(spec)
+	lent := r.pass.lent
+	out := lent.clone(spec)
 	if os, _ := spec["os"].(map[string]any); os != nil {
 		if image, _ := os["image"].(string); strings.Contains(image, "{{") {
-			os = maps.Clone(os)
+			os = lent.clone(os)
 			image = r.text(image, "/os/image")
 			if strings.TrimSpace(image) == "" || oneLine(image) != image || len(image) > maxPath {
 				r.find("/os/image", "the image does not render to a name of one line")
@@ -175,7 +177,7 @@ func (r *rendering) spec(spec map[string]any) (map[string]any, error) {
 			out["os"] = os
 		}
 	}
-	out, err := withContents(out, r.file)
+	out, err := withContentsIn(out, lent, r.file)
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +189,7 @@ func (r *rendering) file(keys []string, file map[string]any) (map[string]any, er
 		static, ok := r.state.group.static[identity(file)]
 		if !ok {
 			var err error
-			if static, err = r.pass.staticFile(file); err != nil {
+			if static, err = r.pass.staticFile(file, r.pass.lent); err != nil {
 				return nil, err
 			}
 		}
@@ -196,7 +198,7 @@ func (r *rendering) file(keys []string, file map[string]any) (map[string]any, er
 		}
 		return static.entry, nil
 	}
-	entry := maps.Clone(file)
+	entry := r.pass.lent.clone(file)
 	delete(entry, "template")
 	at := joinPointer(keys...)
 	switch {

@@ -2,6 +2,8 @@ package schema
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -11,7 +13,7 @@ import (
 // them may be. That is enough for nobody to wait; and if all are hostile, and
 // take twenty times their length, it is some forty megabytes.
 const (
-	readAhead    = 16
+	readAhead    = 8
 	batchesAhead = 2
 	maxReadAhead = 8 << 10 // bytes
 	// mostReaders is how many goroutines one that looks at devices can keep busy.
@@ -21,18 +23,14 @@ const (
 // deviceBatch are some devices, read by one goroutine.
 type deviceBatch struct {
 	entries []int
-	files   []*file // nil = left to the one who looks at it
-	read    chan struct{}
+	files   []*file       // nil = left to the one who looks at it
+	lent    scratch       // what the files are made of
+	read    chan struct{} // takes one word, once files are there
 }
 
 // stream looks at the devices one after the other, in the order of their
 // paths, and keeps of each only what others are compared with.
 func (p *pass) stream() error {
-	var batches []*deviceBatch
-	for at := 0; at < len(p.later); at += readAhead {
-		entries := p.later[at:min(at+readAhead, len(p.later))]
-		batches = append(batches, &deviceBatch{entries: entries, read: make(chan struct{})})
-	}
 	n := min(p.loader.Readers, mostReaders)
 	work := make(chan *deviceBatch, max(1, n*batchesAhead))
 	var readers sync.WaitGroup
@@ -41,51 +39,64 @@ func (p *pass) stream() error {
 	for range n {
 		readers.Go(func() {
 			for b := range work {
-				b.files = readBatch(p.src, p.entries, b.entries)
-				close(b.read)
+				b.readPlain(p.src, p.entries)
+				b.read <- struct{}{}
 			}
 		})
 	}
+	p.lent = &scratch{}
+	defer func() { p.lent = nil }()
 	shared := newSharedDevices()
-	given := 0
-	for i, b := range batches {
-		for ; n > 0 && given < len(batches) && given <= i+cap(work); given++ {
-			work <- batches[given]
+	var ahead, done []*deviceBatch
+	for rest := p.later; len(rest) > 0 || len(ahead) > 0; {
+		for len(rest) > 0 && len(ahead) <= cap(work) {
+			if len(done) == 0 {
+				done = append(done, &deviceBatch{read: make(chan struct{}, 1)})
+			}
+			b := done[0]
+			done = done[:0]
+			b.entries, rest = rest[:min(readAhead, len(rest))], rest[min(readAhead, len(rest)):]
+			ahead = append(ahead, b)
+			if n > 0 {
+				work <- b
+			}
 		}
+		b := ahead[0]
 		if n > 0 {
 			<-b.read
 		}
-		for j, entry := range b.entries {
+		for i, entry := range b.entries {
 			var f *file
-			if b.files != nil {
-				f = b.files[j]
+			if n > 0 {
+				f = b.files[i]
 			}
 			if err := p.lookAt(&p.entries[entry], f, shared); err != nil {
 				return err
 			}
 		}
-		batches[i] = nil
+		b.lent.reset()
+		ahead, done = slices.Delete(ahead, 0, 1), append(done, b)
 	}
 	return nil
 }
 
-// readBatch reads those documents that are plain. What is not is left to the
+// readPlain reads those documents that are plain. What is not is left to the
 // one goroutine that looks at them: the parser's memory is then that of one
 // document, however many are hostile.
-func readBatch(src Source, all []Entry, batch []int) []*file {
-	files := make([]*file, len(batch))
-	for i, at := range batch {
+func (b *deviceBatch) readPlain(src Source, all []Entry) {
+	b.files = slices.Grow(b.files[:0], len(b.entries))[:len(b.entries)]
+	for i, at := range b.entries {
+		b.files[i] = nil
 		e := &all[at]
 		data, err := src.Read(*e, maxReadAhead)
 		if err != nil {
 			continue // read again, and told of, by the one who looks at it
 		}
-		if value, plain := tryPlain(data); plain {
-			c := contentOf(KindDevice, data, &document{value: value, data: data}, nil)
-			files[i] = newFile(e.Path, e.ID, place(e.Path), c)
+		if value, plain := tryPlain(data, &b.lent); plain {
+			c := contentOf(KindDevice, data, &document{value: value, data: data, maps: &b.lent}, nil)
+			b.files[i] = newFile(e.Path, e.ID, place(e.Path), c)
 		}
 	}
-	return files
 }
 
 // lookAt does for one device what is done for all of them otherwise.
@@ -122,7 +133,7 @@ func (p *pass) lookAt(e *Entry, f *file, shared *sharedDevices) error {
 		s.member.Device = &Device{}
 	}
 	s.member.Version = shared.text(s.member.Version)
-	p.use(f, s)
+	p.use(f, s, shared.member(s.member))
 	p.settle(f, s)
 	delete(p.states, f.path)
 	delete(p.keys, f)
@@ -131,6 +142,7 @@ func (p *pass) lookAt(e *Entry, f *file, shared *sharedDevices) error {
 	if p.loader.templateBytes > maxTemplatesKept {
 		p.loader.templates, p.loader.templateBytes = nil, 0
 	}
+	p.lent.reset()
 	return nil
 }
 
@@ -138,11 +150,36 @@ func (p *pass) lookAt(e *Entry, f *file, shared *sharedDevices) error {
 // devices at one site, the labels.
 type sharedDevices struct {
 	devices map[string]*Device // by their labels and what else is kept
+	members map[Member]*sharedMember
 	texts   map[string]string
 }
 
+// sharedMember stands for devices that differ in their names alone.
+type sharedMember struct {
+	own  int // how many have a member of their own
+	last *Member
+}
+
 func newSharedDevices() *sharedDevices {
-	return &sharedDevices{devices: map[string]*Device{}, texts: map[string]string{}}
+	return &sharedDevices{devices: map[string]*Device{}, members: map[Member]*sharedMember{}, texts: map[string]string{}}
+}
+
+// member is what is kept of a member. The first ones are kept by name: those
+// that a problem could name.
+func (s *sharedDevices) member(m *Member) *Member {
+	kind := *m
+	kind.ID, kind.Path = "", ""
+	same := s.members[kind]
+	if same == nil {
+		same = &sharedMember{}
+		s.members[kind] = same
+	}
+	if same.own < maxNamed {
+		own := *m
+		same.own++
+		same.last = &own
+	}
+	return same.last
 }
 
 // of is what is kept of a device: nothing that only rendering needs. It shares
@@ -225,9 +262,8 @@ func surelyFits(spec map[string]any) bool {
 // counted says whether a rendered content is there for the first time. Of what
 // is not kept, the digests are.
 func (p *pass) counted(out string) bool {
-	var short [16]byte // enough to tell contents apart
 	sum := sha256.Sum256([]byte(out))
-	copy(short[:], sum[:])
+	short := binary.BigEndian.Uint64(sum[:]) // enough to tell contents apart
 	if _, known := p.renderedOnce[short]; known {
 		return false
 	}

@@ -321,14 +321,17 @@ func nodeWord(n parse.Node) string {
 // templateData is what templates see of one device.
 type templateData map[string]any
 
-func newTemplateData(name string, labels, vars map[string]string) templateData {
+func newTemplateData(name string, labels, vars map[string]string, lent *scratch) templateData {
 	if labels == nil {
 		labels = map[string]string{}
 	}
 	if vars == nil {
 		vars = map[string]string{}
 	}
-	return templateData{"device": map[string]any{"name": name, "labels": labels}, "vars": vars}
+	device, data := lent.tree(), lent.tree()
+	device["name"], device["labels"] = name, labels
+	data["device"], data["vars"] = device, vars
+	return data
 }
 
 // render fills a template in. The error says what was missing and where.

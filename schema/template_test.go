@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-var testData = newTemplateData("gw-1", map[string]string{"site": "berlin", "example.com/rack": "r7"}, map[string]string{"dns": "192.0.2.53", "empty": "", "long": strings.Repeat("x", maxFunctionResult)})
+var testData = newTemplateData("gw-1", map[string]string{"site": "berlin", "example.com/rack": "r7"}, map[string]string{"dns": "192.0.2.53", "empty": "", "long": strings.Repeat("x", maxFunctionResult)}, nil)
 
 func TestTemplateRenders(t *testing.T) {
 	cases := map[string]string{
