@@ -132,6 +132,7 @@ func FuzzTemplate(f *testing.F) {
 			}
 			return
 		}
+		sameAsReference(t, text)
 		first, err1 := tmpl.render(testData)
 		second, err2 := tmpl.render(testData)
 		if first != second || (err1 == nil) != (err2 == nil) || len(first) > maxTemplate {
