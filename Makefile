@@ -42,7 +42,7 @@ help: ## list the targets
 
 .PHONY: build
 build: ## build bin/gitopsd
-	$(GO) build -trimpath -ldflags '$(STAMP)' -o $(BIN)/gitopsd ./cmd/gitopsd
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(STAMP)' -o $(BIN)/gitopsd ./cmd/gitopsd
 
 .PHONY: test
 test: ## run the fast tests: no root, no network beyond loopback, under three minutes

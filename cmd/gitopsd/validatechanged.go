@@ -20,7 +20,9 @@ func (a *app) validation(ctx context.Context, dir, since string) (*listing.Resul
 	}
 	now := time.Now()
 	var old *oldFleet
-	if since != "" {
+	if since == "" {
+		defer a.frugally()()
+	} else {
 		if old, err = a.readOld(ctx, loader, dir, since, now); err != nil {
 			return nil, err
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"runtime"
+	"runtime/debug"
 
 	"github.com/gitopsd/gitopsd/schema"
 )
@@ -22,4 +23,20 @@ func (a *app) problemsOf(dir string, compared bool) (*schema.Loader, *listedOnce
 		return nil, nil, fmt.Errorf("%s in %s: %w", cannotReadFleet, dir, err)
 	}
 	return &schema.Loader{OwnVersion: a.build.Version, ProblemsOnly: true, Readers: runtime.GOMAXPROCS(0)}, &listedOnce{Source: src}, nil
+}
+
+// frugalPercent is how much garbage may come up beside what is kept, in percent
+// of it, before it is collected. Of a device that was looked at next to nothing
+// is kept, and little garbage is made: with Go's own 100 the memory would be a
+// tenth more, and the run a twentieth shorter.
+const frugalPercent = 25
+
+// frugally keeps the memory of this process small until restore is called. Who
+// has set GOGC has decided.
+func (a *app) frugally() (restore func()) {
+	if a.env["GOGC"] != "" {
+		return func() {}
+	}
+	before := debug.SetGCPercent(frugalPercent)
+	return func() { debug.SetGCPercent(before) }
 }

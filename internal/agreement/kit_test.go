@@ -64,11 +64,13 @@ func writeFile(t testing.TB, name string, text []byte) {
 	}
 }
 
-// gitopsd builds the program.
+// gitopsd builds the program as it is packed: without a C library.
 func gitopsd(t testing.TB) string {
 	t.Helper()
 	exe := filepath.Join(t.TempDir(), "gitopsd")
-	if out, err := exec.Command("go", "build", "-trimpath", "-o", exe, "github.com/gitopsd/gitopsd/cmd/gitopsd").CombinedOutput(); err != nil {
+	build := exec.Command("go", "build", "-trimpath", "-o", exe, "github.com/gitopsd/gitopsd/cmd/gitopsd")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build gitopsd: %v\n%s", err, out)
 	}
 	return exe
