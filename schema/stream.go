@@ -150,34 +150,37 @@ func (p *pass) lookAt(e *Entry, f *file, shared *sharedDevices) error {
 // devices at one site, the labels.
 type sharedDevices struct {
 	devices map[string]*Device // by their labels and what else is kept
-	members map[Member]*sharedMember
+	members map[*Device]*sharedMember
 	texts   map[string]string
 }
 
 // sharedMember stands for devices that differ in their names alone.
 type sharedMember struct {
-	own  int // how many have a member of their own
+	own  int // how many before it have a member of their own
 	last *Member
 }
 
 func newSharedDevices() *sharedDevices {
-	return &sharedDevices{devices: map[string]*Device{}, members: map[Member]*sharedMember{}, texts: map[string]string{}}
+	return &sharedDevices{devices: map[string]*Device{}, members: map[*Device]*sharedMember{}, texts: map[string]string{}}
 }
 
 // member is what is kept of a member. The first ones are kept by name: those
 // that a problem could name.
 func (s *sharedDevices) member(m *Member) *Member {
-	kind := *m
-	kind.ID, kind.Path = "", ""
-	same := s.members[kind]
+	same := s.members[m.Device]
 	if same == nil {
 		same = &sharedMember{}
-		s.members[kind] = same
+		s.members[m.Device] = same
 	}
 	if same.own < maxNamed {
-		own := *m
 		same.own++
-		same.last = &own
+		same.last = m
+		return m
+	}
+	renamed := *m
+	renamed.ID, renamed.Path = same.last.ID, same.last.Path
+	if renamed != *same.last {
+		return m // such as one whose file has problems
 	}
 	return same.last
 }

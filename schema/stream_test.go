@@ -103,3 +103,31 @@ func TestWhatSurelyFits(t *testing.T) {
 		t.Errorf("only %d are sure", sure)
 	}
 }
+
+// Devices with equal labels share a member, but the first ones of them, which a
+// problem may name, and what is wrong with one of them is said of it alone.
+func TestDevicesThatAreAlikeShareAMember(t *testing.T) {
+	src := bigFleet(1000)
+	src.files["devices/site-50/odd.yaml"] = "a: [\n"
+	fleet, err := (&Loader{ProblemsOnly: true, Readers: 2}).Load(src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	members := map[*Member]bool{}
+	byLabels := map[*Device]map[*Member]bool{}
+	for _, m := range fleet.Devices {
+		members[m] = true
+		if byLabels[m.Device] == nil {
+			byLabels[m.Device] = map[*Member]bool{}
+		}
+		byLabels[m.Device][m] = true
+	}
+	for d, own := range byLabels {
+		if len(own) > maxNamed {
+			t.Errorf("%d members of devices with the labels %v", len(own), d.Metadata.Labels)
+		}
+	}
+	if most := maxNamed * len(byLabels); len(fleet.Devices) != 1001 || len(members) > most || len(members) < len(byLabels) {
+		t.Errorf("%d devices have %d members, at most %d are wanted", len(fleet.Devices), len(members), most)
+	}
+}
