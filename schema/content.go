@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -202,7 +203,7 @@ func (f *file) resolveSources() {
 			f.find(finding{pointer: at, rule: ruleSourcePath, msg: err.Error(), hint: "write it as files/name, from the root of the repository, or as ./name, beside this document"})
 			return entry, nil
 		}
-		f.sources = append(f.sources, sourceRef{pointer: at, keys: keys, path: full, template: entry["template"] == true})
+		f.sources = append(f.sources, sourceRef{pointer: at, keys: slices.Clone(keys), path: full, template: entry["template"] == true})
 		entry = cloneMap(entry)
 		entry["source"] = full
 		return entry, nil

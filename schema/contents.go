@@ -19,10 +19,13 @@ var contentPlaces = [][]string{
 }
 
 // eachContent visits all that has content in a spec, in the order of their
-// places and names. The tree is read as it is, and may be of any shape.
+// places and names. The tree is read as it is, and may be of any shape. The
+// keys are there for the visit only.
 func eachContent(spec map[string]any, visit func(keys []string, entry map[string]any)) {
+	const deepest = 4 // keys of a place
+	keys := make([]string, 0, deepest)
 	for _, place := range contentPlaces {
-		walkContent(spec, place, nil, visit)
+		walkContent(spec, place, keys, visit)
 	}
 }
 
@@ -38,12 +41,12 @@ func walkContent(tree map[string]any, place, at []string, visit func([]string, m
 
 func stepContent(tree map[string]any, name string, place, at []string, visit func([]string, map[string]any)) {
 	child, ok := tree[name].(map[string]any)
-	switch here := append(slices.Clip(at), name); {
+	switch {
 	case !ok:
 	case len(place) == 1:
-		visit(here, child)
+		visit(append(at, name), child)
 	default:
-		walkContent(child, place[1:], here, visit)
+		walkContent(child, place[1:], append(at, name), visit)
 	}
 }
 
@@ -56,7 +59,7 @@ func withContents(spec map[string]any, change func(keys []string, entry map[stri
 // withContentsIn is withContents with maps that are lent.
 func withContentsIn(spec map[string]any, lent *scratch, change func(keys []string, entry map[string]any) (map[string]any, error)) (map[string]any, error) {
 	out := spec
-	copied := map[string]bool{} // by the keys, joined
+	var copied map[string]string // the keys of what was, joined
 	var failed error
 	eachContent(spec, func(keys []string, entry map[string]any) {
 		if failed != nil {
@@ -66,14 +69,15 @@ func withContentsIn(spec map[string]any, lent *scratch, change func(keys []strin
 		if failed = err; err != nil || identity(changed) == identity(entry) {
 			return
 		}
-		if !copied[""] {
-			copied[""], out = true, lent.clone(out)
+		if copied == nil {
+			copied, out = lent.text(), lent.clone(out)
 		}
 		tree := out
 		for i, key := range keys[:len(keys)-1] {
 			child, _ := tree[key].(map[string]any)
-			if above := strings.Join(keys[:i+1], "\x00"); !copied[above] {
-				copied[above], child = true, lent.clone(child)
+			above := strings.Join(keys[:i+1], "\x00")
+			if _, done := copied[above]; !done {
+				copied[above], child = "", lent.clone(child)
 				tree[key] = child
 			}
 			tree = child

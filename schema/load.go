@@ -61,7 +61,7 @@ func (l *Loader) Load(src Source) (*Fleet, error) {
 		groups: map[string]*group{}, states: map[string]*deviceState{}, uses: map[*file]*policyUse{}, overlaps: map[policyPair]*spreadFinding{},
 		lines: map[string]map[string]*file{}, unusable: map[*file]bool{}, keys: map[*file]string{},
 		spread: map[findingKey]*spreadFinding{}, documents: map[*file]*document{}, interned: map[string][]byte{}, renderedOnce: map[uint64]struct{}{}, groupsAlike: map[alikeKey]*group{},
-		names: map[string][]string{}, known: map[findingKey]*findingKey{}}
+		names: map[string][]string{}, known: map[findingKey]*findingKey{}, areVersions: map[string]bool{}}
 	if err := p.readFiles(); err != nil {
 		return nil, err
 	}
@@ -162,6 +162,7 @@ type pass struct {
 	guessed     int                 // selectors that a label was looked for
 	atRoot      int                 // files of the root that were looked into
 	known       map[findingKey]*findingKey
+	areVersions map[string]bool
 }
 
 type placedEntry struct {

@@ -196,7 +196,7 @@ func (p *pass) aim(s *deviceState) *file {
 	if m.Pinned {
 		m.Version = spec.Pin
 	}
-	if !isVersion(m.Version) {
+	if !p.isVersion(m.Version) {
 		m.NoTarget = fmt.Sprintf("policy %s names no target, and the own build %s is no version", m.Policy, quote(m.Version))
 		m.Version = ""
 		return nil
@@ -213,6 +213,16 @@ func (p *pass) aim(s *deviceState) *file {
 		}
 	}
 	return release
+}
+
+// isVersion is [isVersion] of the versions that devices go to, which are few.
+func (p *pass) isVersion(v string) bool {
+	is, known := p.areVersions[v]
+	if !known {
+		is = isVersion(v)
+		p.areVersions[strings.Clone(v)] = is // it may stand in the text of a document
+	}
+	return is
 }
 
 func releaseLine(pol *Policy) string {

@@ -18,8 +18,10 @@ var (
 // name says so and the value could be one, or the value has the form of a known
 // kind of token or key.
 func SecretLike(name, value string) bool {
-	snake := camelHump.ReplaceAllString(name, "${1}_${2}")
-	return secretValue.MatchString(value) || secretName.MatchString(snake) && !harmless.MatchString(value)
+	if secretValue.MatchString(value) {
+		return true
+	}
+	return !harmless.MatchString(value) && secretName.MatchString(camelHump.ReplaceAllString(name, "${1}_${2}"))
 }
 
 // SecretVars are the values of a device's variables that look like secrets,

@@ -12,6 +12,7 @@ import (
 	"path"
 	"sort"
 	"sync"
+	"syscall"
 )
 
 // ErrTooLarge is the error of [Source.Read] for a blob over the limit.
@@ -146,7 +147,10 @@ func (s *dirSource) open(p string) (*os.File, error) {
 		return nil, err
 	}
 	defer s.leave(f)
-	return f.root.Open(path.Base(p))
+	// Without blocking, so that the runtime does not ask first whether it can
+	// wait for a file, which is four more system calls; and what was put there
+	// meanwhile and is no file cannot keep anybody waiting.
+	return f.root.OpenFile(path.Base(p), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 }
 
 func (s *dirSource) Entries() ([]Entry, error) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path"
 	"reflect"
-	"slices"
 	"sort"
 	"strings"
 	"unicode"
@@ -167,13 +166,7 @@ const maxName = 255
 // contentFindings are those of what has content, wherever it stands.
 func contentFindings(file map[string]any, at string) []finding {
 	var found []finding
-	var set []string
-	for _, field := range append(slices.Clone(contentFields), "payload") {
-		if file[field] != nil {
-			set = append(set, field)
-		}
-	}
-	if len(set) > 1 {
+	if set := contentsOf(file); len(set) > 1 {
 		found = append(found, finding{pointer: at + "/" + set[1], rule: ruleContent, atKey: true,
 			msg: fmt.Sprintf("it can have one content, not %s", strings.Join(set, " and ")), hint: "keep one of them"})
 	}
@@ -196,6 +189,21 @@ func contentFindings(file map[string]any, at string) []finding {
 		}
 	}
 	return found
+}
+
+// contentsOf lists the contents that an entry has; one is what it should have.
+func contentsOf(file map[string]any) []string {
+	const most = 4
+	set := make([]string, 0, most)
+	for _, field := range contentFields {
+		if file[field] != nil {
+			set = append(set, field)
+		}
+	}
+	if file["payload"] != nil {
+		set = append(set, "payload")
+	}
+	return set
 }
 
 func decodeBase64(s string) ([]byte, error) {
