@@ -17,15 +17,17 @@ const (
 	// powerCuts are in an ordinary run; GITOPSD_POWER_CUTS has more of them.
 	powerCuts = 20
 	// cutWithin is after a change that a cut comes, at the latest: from the
-	// push to the report an update takes this long, because its hooks do.
-	cutWithin = 4 * time.Second
+	// push to the report an update takes this long, because its hooks do and
+	// its units have to stay up.
+	cutWithin = 7 * time.Second
 	// parts are files of each release beside its version.
 	parts = 20
 )
 
 // TestSystemPowerCut takes the power from a whole system at any moment of an
 // update, or of the rollback of a bad one. It always comes up by itself and
-// ends on a good spec: that one's files and no others, with its hook run.
+// ends on a good spec: that one's files and units and no others, each running
+// with what stands on the disk, and its hook run.
 func TestSystemPowerCut(t *testing.T) {
 	cuts := powerCuts
 	if n, err := strconv.Atoi(os.Getenv("GITOPSD_POWER_CUTS")); err == nil {
@@ -41,17 +43,27 @@ func TestSystemPowerCut(t *testing.T) {
 	f := newFleet(newBench(t), t.TempDir())
 	f.device("gw-1", "gateways")
 	state := 0
-	// next publishes a release with files of its own; a bad one fails in the
-	// hook, when its files are there.
+	// next publishes a release with files and a unit of its own beside a unit
+	// that all have; a bad one fails in the hook, when its files are there, or
+	// because of a unit that does not start.
 	next := func(bad bool) string {
 		state++
 		version, run := fmt.Sprintf("v1.0.%d", state), "[sh, -c, 'sleep 1; echo $GITOPSD_TO > /var/hooked']"
-		if bad {
+		start := "exec sleep infinity"
+		switch {
+		case bad && rnd.IntN(2) == 0:
+			start = "exit 1"
+		case bad:
 			run = "[sh, -c, 'sleep 1; exit 1']"
 		}
 		var spec strings.Builder
 		fmt.Fprintf(&spec, "hooks:\n  beforeUpdating: {ask: {run: [sleep, '0.5']}}\n  afterUpdating: {note: {run: %s}}\n", run)
-		fmt.Fprintf(&spec, "files:\n  /etc/edge/version: {content: %s}\n", version)
+		fmt.Fprintf(&spec, "onDevice: {retries: 0}\nunits:\n")
+		for name, begin := range map[string]string{"edge.service": start, "only-" + version + ".service": "exec sleep infinity"} {
+			unit := fmt.Sprintf("[Service]\nExecStart=/bin/sh -c 'echo %s $(cat /etc/edge/version) > /run/%s; %s'\n[Install]\nWantedBy=multi-user.target\n", version, name, begin)
+			fmt.Fprintf(&spec, "  %s: {content: %q, enabled: true, state: started}\n", name, unit)
+		}
+		fmt.Fprintf(&spec, "files:\n  /etc/edge/version: {content: %s, restart: [edge.service]}\n", version)
 		for n := range parts {
 			fmt.Fprintf(&spec, "  /etc/edge/%s/part-%02d: {content: %q}\n", version, n, part(version))
 		}
@@ -88,6 +100,7 @@ func TestSystemPowerCut(t *testing.T) {
 			b.hasParts(good),
 			b.has("/var/hooked", good+"\n"),
 			b.only("/etc/edge", good, "version"),
+			b.runsUnits(good),
 		} {
 			if err != nil {
 				t.Errorf("after cut %d, in %s (bad %t): %v", n+1, version, bad, err)
@@ -113,6 +126,30 @@ func (b *box) hasParts(version string) error {
 		names = append(names, name)
 	}
 	return b.only("/etc/edge/"+version, names...)
+}
+
+// runsUnits wants the units of a release to run with what stands on the disk, and
+// no units of another one to be left.
+func (b *box) runsUnits(version string) error {
+	own := "only-" + version + ".service"
+	for _, name := range []string{"edge.service", own} {
+		// What is in /run is only there while the machine runs.
+		if got, want := b.Run("cat", "/run/"+name), version+" "+version+"\n"; got != want {
+			return fmt.Errorf("%s runs with %q, want %q", name, got, want)
+		}
+	}
+	out := b.Run("sh", "-c", "systemctl list-units --all --plain --no-legend 'only-*' edge.service; systemctl list-unit-files --no-legend 'only-*'; ls /etc/systemd/system/multi-user.target.wants | grep only-")
+	var wrong []string
+	for line := range strings.Lines(out) {
+		unit := strings.Fields(line)[0]
+		if (unit != own && unit != "edge.service") || (strings.Contains(line, " loaded ") && !strings.Contains(line, " active ")) {
+			wrong = append(wrong, line)
+		}
+	}
+	if len(wrong) > 0 {
+		return fmt.Errorf("units of the release %s: %q", version, wrong)
+	}
+	return nil
 }
 
 // only wants a folder of the machine to hold nothing but these.
