@@ -17,6 +17,9 @@ func reportPath(file string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if link := linkOfWorkTree(real); link != "" {
+		return "", withHint(fmt.Errorf("%s is a symlink in a git working tree, and whoever wrote that may have chosen where it leads", link), "name the file that is meant, or remove the symlink")
+	}
 	folder, err := filepath.EvalSymlinks(filepath.Dir(real))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -37,6 +40,22 @@ func reportPath(file string) (string, error) {
 		return "", withHint(errors.New("it is a folder"), "name a file in it")
 	}
 	return real, nil
+}
+
+// linkOfWorkTree is the symlink of a git working tree that a path leads through;
+// "" = none. It may be of a stranger's pull request, and lead to any file of
+// this machine.
+func linkOfWorkTree(path string) string {
+	var link string
+	for at := path; at != filepath.Dir(at); at = filepath.Dir(at) {
+		if isWorkTree(at) {
+			return link
+		}
+		if info, err := os.Lstat(at); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			link = at
+		}
+	}
+	return ""
 }
 
 // reportMode lets the programs of other users read reports, as far as the

@@ -192,6 +192,10 @@ func (a *app) writeFile(one validateOutput, r *listing.Result) error {
 // appendSummary adds to the summary of a step, which other commands of the
 // step may have begun. What cannot be written whole is taken back.
 func appendSummary(name string, r *listing.Result) (err error) {
+	// Nobody may read from a pipe, and opening it would wait for that.
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is no file", name)
+	}
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, reportMode)
 	if err != nil {
 		return err
@@ -200,9 +204,6 @@ func appendSummary(name string, r *listing.Result) (err error) {
 	info, err := f.Stat()
 	if err != nil {
 		return err
-	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is no file", name)
 	}
 	var b bytes.Buffer
 	if err := listing.WriteSummary(&b, r, listing.SummaryLimit-int(min(info.Size(), listing.SummaryLimit))); err != nil {

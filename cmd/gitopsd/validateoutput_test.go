@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/gitopsd/gitopsd/internal/gitserver"
@@ -147,10 +148,13 @@ func TestReportsThatCannotBe(t *testing.T) {
 func TestSummaryOfAStep(t *testing.T) {
 	dir := exampleWith(t, wrongVariants+"/field-misspelled")
 	out := t.TempDir()
+	if err := syscall.Mkfifo(filepath.Join(out, "pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	before := strings.Repeat("x", listing.SummaryLimit-200) + "\n"
 	putFiles(t, out, map[string]string{"nearly-full": before, "begun": "# mine\n"})
 	for _, c := range []struct{ file, warns string }{
-		{"nearly-full", ""}, {"begun", ""}, {"none/summary", "warning: no summary of the step: "}, {"", "warning: no summary of the step: "}, {"/dev/full", "is no file"},
+		{"nearly-full", ""}, {"begun", ""}, {"none/summary", "warning: no summary of the step: "}, {"", "warning: no summary of the step: "}, {"/dev/full", "is no file"}, {"pipe", "is no file"},
 	} {
 		file := c.file
 		if !filepath.IsAbs(file) {
@@ -166,6 +170,42 @@ func TestSummaryOfAStep(t *testing.T) {
 	}
 	if data, err := os.ReadFile(filepath.Join(out, "begun")); err != nil || !strings.HasPrefix(string(data), "# mine\n### gitopsd validate: 1 error") {
 		t.Errorf("%q, %v", data, err)
+	}
+}
+
+// A pull request may bring a symlink where a pipeline writes its reports.
+func TestReportsFollowNoLinkOfARepository(t *testing.T) {
+	dir := exampleWith(t, wrongVariants+"/field-misspelled")
+	elsewhere := t.TempDir()
+	victim := filepath.Join(elsewhere, "victim")
+	putFiles(t, elsewhere, map[string]string{"victim": "precious"})
+	gitserver.Git(t, dir, "init", "-q", "-b", "main")
+	for name, to := range map[string]string{"v.xml": victim, "new.xml": filepath.Join(elsewhere, "new"), "out": elsewhere} {
+		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+	for _, file := range []string{"v.xml", "./policies/../v.xml", "new.xml", "out/victim", filepath.Join(dir, "v.xml")} {
+		if got := runs(nil, "validate", "-o", "junit="+file); got.code != exitCannot || !strings.Contains(got.stderr, "is a symlink in a git working tree") {
+			t.Errorf("%s: %+v", file, got)
+		}
+		if got := runs(nil, "plan", "--comment-file", file); got.code == exitOK || !strings.Contains(got.stderr, "is a symlink in a git working tree") {
+			t.Errorf("the comment to %s: %+v", file, got)
+		}
+	}
+	if data, err := os.ReadFile(victim); err != nil || string(data) != "precious" {
+		t.Errorf("the file of somebody else has %q, %v", data, err)
+	}
+	if list, err := os.ReadDir(elsewhere); err != nil || len(list) != 1 {
+		t.Errorf("there is %v, %v", list, err)
+	}
+	// What leads to the working tree is nobody else's.
+	if err := os.Symlink(dir, filepath.Join(elsewhere, "tree")); err != nil {
+		t.Fatal(err)
+	}
+	if got := runs(nil, "validate", "-o", "junit="+filepath.Join(elsewhere, "tree", "mine.xml")); got.code != exitContent {
+		t.Errorf("%+v", got)
 	}
 }
 
