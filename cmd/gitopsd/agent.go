@@ -49,7 +49,7 @@ rolled back, or a retry is due.`,
   gitopsd agent status`,
 	}
 	cmd.AddCommand(agentStatusCommand(a), agentExplainCommand(a), agentDiffCommand(a), agentHoldCommand(a), agentUnholdCommand(a),
-		agentSnoozeCommand(a), agentRunNowCommand(a), agentResetCommand(a))
+		agentSnoozeCommand(a), agentRunNowCommand(a), agentResetCommand(a), agentImportCommand(a))
 	options := bindAgent(cmd)
 	cmd.Flags().BoolVar(&once, "once", false, "poll once, do the work that is due, report and end")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

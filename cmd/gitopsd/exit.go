@@ -72,7 +72,12 @@ func (a *app) report(cmd *cobra.Command, err error) int {
 		return code
 	}
 	// Package repo writes its hint in brackets, for a log; here it gets its line.
-	text, list := err.Error(), hints(err)
+	text, list := err.Error(), []string{}
+	for _, hint := range hints(err) {
+		if !slices.Contains(list, hint) {
+			list = append(list, hint)
+		}
+	}
 	var where *repo.Error
 	if errors.As(err, &where) && where.Hint != "" {
 		text = strings.ReplaceAll(text, " ("+where.Hint+")", "")
