@@ -46,11 +46,12 @@ if [ "$(jq -r .head.sha "$work/answer")" != "$PULL_REQUEST_HEAD" ]; then
   exit 0
 fi
 
-# The token of a job cannot ask who it is; it always is this one.
-author='github-actions[bot]'
+# Of the token of a job, an App or a person: REST tells only the last who they
+# are. Where nobody tells, it is that of the job.
 login=$(printf 'header = "Authorization: Bearer %s"\n' "$TOKEN" |
-  curl --silent --fail --config - --max-time 30 "$GITHUB_API_URL/user" 2>/dev/null | jq -r '.login // empty' 2>/dev/null)
-author=${login:-$author}
+  curl --silent --fail --config - --max-time 30 --data '{"query":"{viewer{login}}"}' "${GITHUB_GRAPHQL_URL:-}" 2>/dev/null |
+  jq -r '.data.viewer.login // empty' 2>/dev/null)
+author=${login:-github-actions[bot]}
 
 # Anybody may copy the mark: who wrote the comment counts as well.
 mark=$(head -n 1 "$file" | sed 's/ head=.*//')

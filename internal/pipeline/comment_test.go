@@ -21,6 +21,10 @@ type forge struct {
 	head string // of the pull request
 	// refuse is the status that writing is answered with; 0 = it is done.
 	refuse int
+	// author is who the token belongs to; "" = the runner's own App. mute is a
+	// server that does not tell.
+	author string
+	mute   bool
 
 	mu       sync.Mutex
 	comments []note
@@ -48,6 +52,13 @@ func (f *forge) add(login, body string) {
 	f.comments = append(f.comments, n)
 }
 
+func (f *forge) me() string {
+	if f.author != "" {
+		return f.author
+	}
+	return bot
+}
+
 func (f *forge) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -58,6 +69,15 @@ func (f *forge) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	if req.Header.Get("Authorization") != "Bearer "+token {
 		answer(http.StatusUnauthorized, map[string]string{"message": "Bad credentials"})
+		return
+	}
+	if req.URL.Path == "/graphql" { // the one way in which the token of an App can ask who it is
+		var asked struct{ Query string }
+		if err := json.NewDecoder(req.Body).Decode(&asked); err != nil || asked.Query != "{viewer{login}}" || f.mute {
+			answer(http.StatusBadGateway, nil)
+			return
+		}
+		answer(http.StatusOK, map[string]any{"data": map[string]any{"viewer": map[string]string{"login": f.me()}}})
 		return
 	}
 	var sent struct {
@@ -74,8 +94,6 @@ func (f *forge) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		}
 	}
 	switch id, isOne := strings.CutPrefix(req.URL.Path, noteOf); {
-	case req.Method == http.MethodGet && req.URL.Path == "/user": // as for every token of a job
-		answer(http.StatusForbidden, map[string]string{"message": "Resource not accessible by integration"})
 	case req.Method == http.MethodGet && req.URL.Path == "/repos/ops/fleet/pulls/7":
 		answer(http.StatusOK, map[string]any{"number": 7, "head": map[string]string{"sha": f.head}})
 	case req.Method == http.MethodGet && req.URL.Path == notes:
@@ -84,11 +102,11 @@ func (f *forge) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		from := min((page-1)*size, len(f.comments))
 		answer(http.StatusOK, append([]note{}, f.comments[from:min(from+size, len(f.comments))]...))
 	case req.Method == http.MethodPost && req.URL.Path == notes:
-		f.add(bot, sent.Body)
+		f.add(f.me(), sent.Body)
 		answer(http.StatusCreated, f.comments[len(f.comments)-1])
 	case req.Method == http.MethodPatch && isOne:
 		for i := range f.comments {
-			if fmt.Sprint(f.comments[i].ID) == id && f.comments[i].User.Login == bot {
+			if fmt.Sprint(f.comments[i].ID) == id && f.comments[i].User.Login == f.me() {
 				f.comments[i].Body = strings.ReplaceAll(sent.Body, "\n", "\r\n")
 				answer(http.StatusOK, f.comments[i])
 				return
@@ -109,7 +127,7 @@ func commenting(t *testing.T, p *pull, f *forge) result {
 	server := httptest.NewServer(f)
 	defer server.Close()
 	r := newRunner(t, p.checkout(p.merge, 2), p.event())
-	r.env = append(r.env, "GITHUB_API_URL="+server.URL)
+	r.env = append(r.env, "GITHUB_API_URL="+server.URL, "GITHUB_GRAPHQL_URL="+server.URL+"/graphql")
 	r.inputs["token"] = token
 	res := r.run()
 	if strings.Contains(res.log+res.summary, token) {
@@ -167,6 +185,20 @@ func TestSystemActionB116OneComment(t *testing.T) {
 	f.comments[150].Body = "<!-- something newer -->"
 	if res = commenting(t, p, f); len(f.writes) > 0 || res.code != 0 || len(res.annotations) > 0 {
 		t.Errorf("an overtaken run wrote %v, annotations %+v", f.writes, res.annotations)
+	}
+}
+
+// The token of an App that a job made for itself has another author, and a
+// server that does not say who it is leaves the runner's own.
+func TestSystemActionB116OneCommentOfAnApp(t *testing.T) {
+	t.Parallel()
+	p := newPull(t, "", upgrade(t))
+	for _, f := range []*forge{{author: "fleet-preview[bot]"}, {mute: true}} {
+		f.t, f.head = t, p.head
+		commenting(t, p, f)
+		if res := commenting(t, p, f); len(f.comments) != 1 || len(f.writes) != 1 {
+			t.Errorf("two runs as %q: %d comments, written %v\n%s", f.me(), len(f.comments), f.writes, res.log)
+		}
 	}
 }
 
