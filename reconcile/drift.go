@@ -92,6 +92,11 @@ func (a *Agent) unitDrift(ctx context.Context, spec *schema.Spec) {
 			a.driftReason = oneLine("unit " + d.Unit + ": " + d.Why)
 		}
 	}
+	for _, s := range a.unitStates {
+		if s.State == "failed" && a.driftReason == "" { // one that nothing starts again is no drift
+			a.driftReason = "unit " + s.Name + ": it is failed"
+		}
+	}
 }
 
 func (a *Agent) noRepairBecause(what string, err error) {

@@ -54,6 +54,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	wg.Go(func() { a.reports.run(ctx) })
 	w := a.watch()
 	defer w.close()
+	a.noteUnits(ctx)
 	defer a.asks.end()
 
 	// All are uptimes.

@@ -75,6 +75,9 @@ func effect(e *preview.Effect, n int) string {
 	if len(e.Hooks) > 0 {
 		words = append(words, "runs "+names(e.Hooks))
 	}
+	if len(e.Restarts) > 0 {
+		words = append(words, "restarts "+names(e.Restarts))
+	}
 	if e.Reboot != "" {
 		words = append(words, "reboots into "+code(clip(e.Reboot, longestName)))
 	}

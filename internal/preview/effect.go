@@ -23,6 +23,7 @@ func effectOf(from, to Side) Effect {
 	if image := imageOf(to.Spec); image != "" && image != imageOf(from.Spec) {
 		e.Reboot = clip(mask{}.value("image", image), longestValue)
 	}
+	e.Restarts = restarts(from.Spec, to.Spec)
 	points := pointsAlways
 	if e.Reboot != "" {
 		points = pointsReboot
@@ -104,13 +105,9 @@ func (c *comparer) has(m *schema.Member, from Side) (map[string]bool, bool) {
 }
 
 func payloadsOf(spec map[string]any) map[string]bool {
-	files, _ := spec[sectionFiles].(map[string]any)
 	has := map[string]bool{}
-	for _, v := range files {
-		file, _ := v.(map[string]any)
-		if digest, ok := file["payload"].(string); ok {
-			has[digest] = true
-		}
+	for _, digest := range schema.PayloadNames(spec) {
+		has[digest] = true
 	}
 	return has
 }

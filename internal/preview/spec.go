@@ -44,6 +44,14 @@ func elements(spec, other map[string]any) map[string]element {
 					add(section, point+"/"+name, hook, section, point, name)
 				}
 			}
+		case section == sectionUnits && isCollection(v) && isCollection(other[section]):
+			for name, entry := range entries {
+				unit, dropIns := unitParts(entry)
+				add(section, name, unit, section, name)
+				for d, dropIn := range dropIns {
+					add(section, name+".d/"+d+".conf", dropIn, section, name, "dropIns", d)
+				}
+			}
 		case isCollection(v) && isCollection(other[section]):
 			for name, entry := range entries {
 				add(section, name, entry, section, name)
@@ -53,6 +61,18 @@ func elements(spec, other map[string]any) map[string]element {
 		}
 	}
 	return out
+}
+
+// unitParts takes the drop-ins of a unit off it: each has a content of its own.
+func unitParts(unit any) (alone any, dropIns map[string]any) {
+	u, _ := unit.(map[string]any)
+	dropIns, has := u["dropIns"].(map[string]any)
+	if !has || !isCollection(u["dropIns"]) {
+		return unit, nil
+	}
+	u = maps.Clone(u)
+	delete(u, "dropIns")
+	return u, dropIns
 }
 
 // isCollection says whether every entry is a mapping; what is absent is not
@@ -86,12 +106,15 @@ func pointer(keys []string) string {
 // contentKeys are the ways in which a file has its content.
 var contentKeys = []string{"content", "contentBase64", "payload"}
 
+// hasText says whether an element may have the content of a file.
+func (e element) hasText() bool { return e.section == sectionFiles || e.section == sectionUnits }
+
 // leaves are the values of an element by name, each on one line. The content
 // of a file is not among them.
 func (e element) leaves() map[string]string {
 	out := map[string]string{}
 	collect(out, "", e.value)
-	if e.section == sectionFiles {
+	if e.hasText() {
 		for _, k := range contentKeys {
 			delete(out, k)
 		}

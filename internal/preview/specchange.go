@@ -67,7 +67,7 @@ func (c *comparison) change(at string, a, b element, had, has bool) Change {
 		}
 		ch.Fields = append(ch.Fields, f)
 	}
-	if e.section == sectionFiles {
+	if e.hasText() {
 		ch.Content = c.content(a, b)
 		if ch.Content != nil && c.origins[1] != nil {
 			ch.Content.FromOrigin, ch.Content.ToOrigin = contentOrigin(c.origins[0], at), contentOrigin(c.origins[1], at)

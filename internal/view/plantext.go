@@ -241,6 +241,9 @@ func effectText(e *preview.Effect, n int) string {
 	if len(e.Hooks) > 0 {
 		words = append(words, "runs "+Clean(strings.Join(e.Hooks, ", ")))
 	}
+	if len(e.Restarts) > 0 {
+		words = append(words, "restarts "+Clean(strings.Join(e.Restarts, ", ")))
+	}
 	if e.Reboot != "" {
 		words = append(words, "reboots into "+Clean(e.Reboot))
 	}
