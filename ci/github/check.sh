@@ -41,8 +41,15 @@ head=$(git rev-parse --verify --quiet 'HEAD^{commit}') || no_preview "the worksp
 read -r -a parents <<<"$(git cat-file commit "$head" | sed -n '/^$/q; s/^parent //p' | tr '\n' ' ')"
 if [ "${#parents[@]}" -eq 2 ] && [ "${parents[1]}" = "$PULL_REQUEST_HEAD" ]; then
   base=${parents[0]}
-else
+elif [ "$head" = "$PULL_REQUEST_HEAD" ] || [[ " ${parents[*]} " = *" $PULL_REQUEST_HEAD "* ]] ||
+  git merge-base --is-ancestor "$PULL_REQUEST_HEAD" "$head" 2>/dev/null; then
   base=$(git merge-base "$PULL_REQUEST_BASE" "$head" 2>/dev/null) || base=$PULL_REQUEST_BASE
+elif [ "${GITHUB_EVENT_NAME:-}" = pull_request_target ]; then
+  # What was found valid is the branch itself.
+  echo "::error title=gitopsd::nothing of the pull request was checked: for pull_request_target the workspace holds the branch that it is for; use on: pull_request"
+  exit 1
+else
+  no_preview "the workspace holds neither it nor its merge"
 fi
 if ! git cat-file -e "$base^{commit}" 2>/dev/null; then
   git fetch --quiet --no-tags --depth=1 origin "$base" 2>/dev/null ||

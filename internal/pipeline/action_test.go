@@ -153,6 +153,19 @@ func TestSystemActionInTrouble(t *testing.T) {
 			t.Errorf("code %d, outputs %v, annotations %+v:\n%s", res.code, res.outputs, res.annotations, res.log)
 		}
 	})
+	t.Run("not the pull request", func(t *testing.T) {
+		r := newRunner(t, p.checkout(p.base, 1), p.event())
+		res := r.run()
+		if w := res.of("warning"); res.code != 0 || res.outputs["comment-file"] != "" || len(w) != 1 || !strings.Contains(w[0].Message, "neither it nor its merge") {
+			t.Errorf("code %d, outputs %v, annotations %+v:\n%s", res.code, res.outputs, res.annotations, res.log)
+		}
+		r = newRunner(t, p.checkout(p.base, 1), p.event())
+		r.env = append(r.env, "GITHUB_EVENT_NAME=pull_request_target")
+		res = r.run()
+		if e := res.of("error"); res.code != 1 || len(e) != 1 || !strings.Contains(e[0].Message, "nothing of the pull request was checked") {
+			t.Errorf("code %d, annotations %+v:\n%s", res.code, res.annotations, res.log)
+		}
+	})
 	t.Run("no git", func(t *testing.T) {
 		dir := p.checkout(p.merge, 2)
 		if err := os.RemoveAll(filepath.Join(dir, ".git")); err != nil {
