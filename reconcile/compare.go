@@ -85,12 +85,36 @@ func (v *View) Compare(current, secrets bool) (*Comparison, error) {
 	if !c.Desired && (s.current.Unknown || s.current.Attempt == 0) {
 		return c, nil // nothing says what the device should be
 	}
+	return c, v.compare(c, from, to, secrets)
+}
+
+// CompareSpec says what separates a device from a spec that nobody has assigned
+// to it; it need not have an agent.
+func CompareSpec(c Config, spec map[string]any, secrets bool) (*Comparison, error) {
+	v, err := openView(c)
+	if err != nil {
+		return nil, err
+	}
+	defer v.Close()
+	if err := v.openFiles(); err != nil {
+		return nil, err
+	}
+	from, err := v.read(currentFile)
+	if err != nil {
+		return nil, err
+	}
+	out := &Comparison{Changes: []Change{}, Hooks: []string{}, Trouble: v.trouble, Desired: true}
+	return out, v.compare(out, from, spec, secrets)
+}
+
+// compare fills in what a spec would change on the device.
+func (v *View) compare(c *Comparison, from, to map[string]any, secrets bool) error {
 	spec, err := schema.DecodeSpec(to)
 	if err != nil {
 		c.Trouble = append(c.Trouble, oneLine("the spec cannot be read whole: "+err.Error()))
 		spec = &schema.Spec{}
 	} else if err := v.compareFiles(c, spec, secrets); err != nil {
-		return nil, err
+		return err
 	}
 	if c.Desired {
 		c.Changes = append(c.Changes, compareRest(from, to)...)
@@ -103,7 +127,7 @@ func (v *View) Compare(current, secrets bool) (*Comparison, error) {
 	if n := len(c.Changes); n > maxChanges {
 		c.Changes, c.More = c.Changes[:maxChanges], n-maxChanges
 	}
-	return c, nil
+	return nil
 }
 
 // read gives a spec as it was assigned, empty where there is none.

@@ -301,7 +301,7 @@ func (a *Agent) capabilities() []string {
 		driver = a.os.Name()
 	}
 	caps := Capabilities(driver)
-	if a.apps.Quadlets() {
+	if a.apps != nil && a.apps.Quadlets() { // a view has none
 		caps = append(caps, "applications.quadlet")
 	}
 	if a.units != nil {

@@ -22,12 +22,21 @@ var errReadOnly = errors.New("this only looks")
 // not. It takes no lock and changes nothing.
 type View struct {
 	agent   *Agent
+	empty   bool // there is no state
 	trouble []string
 }
 
 // OpenView reads the state below the configured root; Control is not needed.
 // It returns [ErrNoState] where there is none.
 func OpenView(c Config) (*View, error) {
+	v, err := openView(c)
+	if err == nil && v.empty {
+		return nil, errors.Join(ErrNoState, v.Close())
+	}
+	return v, err
+}
+
+func openView(c Config) (*View, error) {
 	c.setDefaults()
 	c.Logger = slog.New(slog.DiscardHandler)
 	root, err := disk.Open(c.Root, disk.Options{Step: func(string, string) error { return errReadOnly }, ReadStep: c.ReadStep})
@@ -91,9 +100,7 @@ func (v *View) load() error {
 		}
 		one.took()
 	}
-	if found == 0 {
-		return ErrNoState
-	}
+	v.empty = found == 0
 	if s.current.Version == "" {
 		s.current.Version = s.initial
 	}

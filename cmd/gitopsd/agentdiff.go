@@ -2,9 +2,11 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
 
 	"github.com/gitopsd/gitopsd/internal/agentsocket"
 	"github.com/gitopsd/gitopsd/internal/edit"
@@ -23,6 +25,7 @@ type deviceComparison struct {
 func agentDiffCommand(a *app) *cobra.Command {
 	format := newOutput("text", "json")
 	var current, secrets bool
+	var file string
 	cmd := &cobra.Command{
 		Use:   "diff",
 		Short: "What would change on this device",
@@ -31,6 +34,10 @@ on its way to none, with the one that it is on: then what differs is drift.
 Files come as a unified diff from what is on the device to what it would be;
 hooks that would run are listed with their programs, which are not run.
 
+With --spec it compares with a spec that is not assigned, as gitopsd render
+prints it; this needs no agent. Contents of payloads are not at hand then: that
+they differ is told, and not how.
+
 What not everybody on the device may read is not shown, nor what looks like a
 secret; --secrets shows it, and reads the disk, which takes root.
 
@@ -38,9 +45,11 @@ Exit codes: 0 nothing differs; 1 it cannot be told; 3 something does.`,
 		Args: args(0, 0, ""),
 		Example: `  gitopsd agent diff
   gitopsd agent diff --current
+  gitopsd agent diff --spec gw-1.yaml   # of gitopsd render gw-1
   gitopsd agent diff -o json`,
 	}
 	options := bindLocal(cmd)
+	cmd.Flags().StringVar(&file, "spec", "", "compare with the spec in this `file`; - is standard input")
 	cmd.Flags().BoolVar(&current, "current", false, "compare with the version that it is on, whatever is desired")
 	cmd.Flags().BoolVar(&secrets, "secrets", false, "show contents that are secret, too")
 	format.bind(cmd)
@@ -49,7 +58,12 @@ Exit codes: 0 nothing differs; 1 it cannot be told; 3 something does.`,
 		if err != nil {
 			return err
 		}
-		doc, err := d.comparison(cmd, current, secrets)
+		var doc *deviceComparison
+		if file != "" {
+			doc, err = a.comparedTo(d, file, secrets)
+		} else {
+			doc, err = d.comparison(cmd, current, secrets)
+		}
 		if err != nil {
 			return err
 		}
@@ -86,6 +100,37 @@ func (d *device) comparison(cmd *cobra.Command, current, secrets bool) (*deviceC
 	return doc, permission(err)
 }
 
+// comparedTo compares with a spec that is written in a file.
+func (a *app) comparedTo(d *device, file string, secrets bool) (*deviceComparison, error) {
+	var data []byte
+	var err error
+	if file == "-" {
+		data, err = io.ReadAll(io.LimitReader(a.in, specLimit))
+	} else {
+		data, err = readLimited(file, specLimit)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the spec: %w", err)
+	}
+	var spec map[string]any
+	if err := yaml.Unmarshal(data, &spec); err != nil {
+		return nil, withHint(fmt.Errorf("read the spec in %s: %w", file, err), "gitopsd render DEVICE writes one")
+	}
+	if _, document := spec["apiVersion"]; document {
+		spec, _ = spec["spec"].(map[string]any) // render -o json
+	}
+	c, err := reconcile.CompareSpec(d.state, spec, secrets)
+	if err != nil {
+		return nil, permission(err)
+	}
+	c.To.Version = file
+	// Nobody was asked, and nobody needs to be.
+	return &deviceComparison{TypeMeta: schema.TypeMeta{APIVersion: schema.APIVersion, Kind: "DeviceComparison"}, Running: true, Comparison: c}, nil
+}
+
+// specLimit bounds a spec in bytes, as the agent bounds its state.
+const specLimit = 32 << 20
+
 // hideSecrets takes out the contents that look like secrets.
 func hideSecrets(changes []reconcile.Change) {
 	for i := range changes {
@@ -107,7 +152,10 @@ func (a *app) writeComparison(d *device, doc *deviceComparison) error {
 		fmt.Fprintln(a.out, clean(d.saysNobody()))
 	}
 	what := "drift from " + doc.To.Version
-	if doc.Desired {
+	switch {
+	case doc.Desired && doc.To.Attempt == 0:
+		what = "on the way to " + doc.To.Version
+	case doc.Desired:
 		what = fmt.Sprintf("on the way to %s, attempt %d", doc.To.Version, doc.To.Attempt)
 	}
 	if len(doc.Changes) == 0 {
