@@ -130,6 +130,7 @@ type Agent struct {
 	noSnooze     ongoing
 	drift        []string
 	unitStates   []schema.UnitState // as they were last looked at
+	monitors     monitors
 	driftReason  string
 	applications []schema.ApplicationState // of the current spec, as they were seen last
 }
@@ -287,7 +288,7 @@ func (a *Agent) Close() error {
 // specs: with an os driver of that name, or none. What else a device has, such
 // as podman, adds more.
 func Capabilities(driver string) []string {
-	caps := []string{"confirm", "directories", "files", "hooks", "hooks.if", "onDevice", "requires", "resources.disk"}
+	caps := []string{"confirm", "directories", "files", "hooks", "hooks.if", "onDevice", "requires", "resources.disk", "resources.memory", "resources.monitors"}
 	if driver != "" {
 		caps = append(caps, "os", "os."+driver)
 	}

@@ -124,6 +124,7 @@ func (a *Agent) pass(ctx context.Context, poll bool) (Result, error) {
 		return res, fmt.Errorf("read the state: %w", err)
 	}
 	defer a.stateKept()
+	defer a.monitor() // of the spec that is the current one then
 	if !poll && !a.rollbackDue() {
 		return Result{}, nil
 	}

@@ -32,6 +32,7 @@ func (a *Agent) report() *schema.Report {
 		Drift:             slices.Clone(a.drift[:min(len(a.drift), maxDrift)]),
 		Applications:      reported(a.applications),
 		Units:             slices.Clone(a.unitStates),
+		Monitors:          slices.Clone(a.monitors.states),
 		Warnings:          warnings(a.cfg.Warnings),
 		Recalled:          a.doc.recalled,
 		Assigned:          a.doc.problem,

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -61,6 +62,10 @@ func significant(r *schema.Report) []byte {
 	c := *r
 	c.Sequence, c.ReportedAt, c.FreeDisk = 0, time.Time{}, 0
 	c.Busy, c.BusyReason = false, ""
+	c.Monitors = slices.Clone(c.Monitors)
+	for i := range c.Monitors {
+		c.Monitors[i].Used = 0
+	}
 	b, err := json.Marshal(c)
 	if err != nil {
 		return nil

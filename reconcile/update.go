@@ -126,11 +126,11 @@ func (a *Agent) preCheck(ctx context.Context, r *record, spec *schema.Spec) erro
 	if err != nil {
 		return err
 	}
-	res := &schema.DiskResource{}
-	if spec.Resources != nil && spec.Resources.Disk != nil {
-		res = spec.Resources.Disk
+	res := &schema.Resources{}
+	if spec.Resources != nil {
+		res = spec.Resources
 	}
-	if err := checks.Disk(a.root.Dir(), res, need); err != nil {
+	if err := failure.Join(checks.Disk(a.root.Dir(), res.Disk, need), checks.Memory(res.Memory)); err != nil {
 		return err
 	}
 	return a.apps.Check(ctx, spec, a.payload)

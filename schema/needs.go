@@ -7,7 +7,8 @@ import (
 
 // Needs lists the capabilities that a spec asks of an agent: "files",
 // "directories", "units" (also of a file that restarts one), "hooks", "hooks.if"
-// where one has a condition, "requires", "resources.disk", "confirm",
+// where one has a condition, "requires", "resources.disk" and its
+// like, "confirm",
 // "onDevice", "os", "os.<driver>" where the spec names one,
 // "applications.<kind>". Sorted. A capability is named after its field, so
 // a field that this program does not know yet is one too, and no agent is

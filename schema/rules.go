@@ -114,6 +114,7 @@ const (
 	ruleUnitState         = "unit-cannot-be"
 	ruleHook              = "hook-cannot-start"
 	ruleCondition         = "hook-never-due"
+	ruleMonitor           = "monitor-never-tells"
 	ruleSplit             = "split-command"
 	ruleSecret            = "secret-in-vars"
 	ruleNoPolicy          = "device-without-policy"

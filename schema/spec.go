@@ -86,9 +86,31 @@ func (b *Body) IsSet() bool {
 	return b.Content != nil || b.ContentBase64 != nil || b.Payload != "" || b.Source != ""
 }
 
-// Resources are checked before an update starts.
+// Resources are checked before an update starts; monitors are watched always.
 type Resources struct {
-	Disk *DiskResource `json:"disk,omitempty"`
+	Disk     *DiskResource       `json:"disk,omitempty"`
+	Memory   *MemoryResource     `json:"memory,omitempty"`
+	Monitors map[string]*Monitor `json:"monitors,omitempty"`
+}
+
+// MemoryResource wants so many bytes available to new programs.
+type MemoryResource struct {
+	MinAvailable string `json:"minAvailable,omitempty"` // as [DiskResource.MinFree]
+}
+
+// Values of [Monitor.Of].
+const (
+	MonitorDisk   = "disk"
+	MonitorMemory = "memory"
+	MonitorLoad   = "load" // of five minutes, 100 percent for each processor
+)
+
+// Monitor is something of which a device reports how much is in use.
+type Monitor struct {
+	Of       string `json:"of"`
+	Path     string `json:"path,omitempty"`     // of a disk; "" = "/"
+	Warning  int    `json:"warning,omitempty"`  // percent; 0 = 80
+	Critical int    `json:"critical,omitempty"` // percent; 0 = 95
 }
 
 // DiskResource wants minFree bytes free on the file system of path.

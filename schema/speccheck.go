@@ -39,6 +39,7 @@ func valueFindings(spec map[string]any, at string) []finding {
 	found = append(found, typedFindings(spec, at)...)
 	found = append(found, unitFindings(spec, at)...)
 	found = append(found, hookFindings(spec, at)...)
+	found = append(found, resourceFindings(spec, at)...)
 	found = append(found, applicationFindings(spec, at)...)
 	found = append(found, splitFindings(spec, at)...)
 	if requires, _ := spec["requires"].(map[string]any); requires != nil {
@@ -87,9 +88,9 @@ func typedFindings(spec map[string]any, at string) []finding {
 			found = append(found, finding{pointer: p.pointer, rule: ruleForm, msg: p.err.Error()})
 		}
 	}
-	if s.Resources != nil && s.Resources.Disk != nil && s.Resources.Disk.MinFree != "" {
-		if _, err := ParseQuantity(s.Resources.Disk.MinFree); err != nil {
-			found = append(found, finding{pointer: at + "/resources/disk/minFree", rule: ruleForm, msg: err.Error()})
+	for field, size := range quantitiesOf(s.Resources) {
+		if _, err := ParseQuantity(size); err != nil {
+			found = append(found, finding{pointer: at + "/resources/" + field, rule: ruleForm, msg: err.Error()})
 		}
 	}
 	return found
@@ -244,11 +245,7 @@ func completeFindings(spec map[string]any, at string) []finding {
 	if os, ok := spec["os"].(map[string]any); ok && os["image"] == nil {
 		found = append(found, finding{pointer: at + "/os", rule: ruleIncomplete, msg: "os has no image", hint: "set image"})
 	}
-	if resources, _ := spec["resources"].(map[string]any); resources != nil {
-		if disk, ok := resources["disk"].(map[string]any); ok && disk["minFree"] == nil {
-			found = append(found, finding{pointer: at + "/resources/disk", rule: ruleIncomplete, msg: "disk has no minFree", hint: "set minFree"})
-		}
-	}
+	found = append(found, completeResources(spec, at)...)
 	found = append(found, wholeApplications(spec, at)...)
 	hooks, _ := spec["hooks"].(map[string]any)
 	for _, point := range sortedKeys(hooks) {

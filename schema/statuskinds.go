@@ -296,6 +296,9 @@ type Report struct {
 	Assigned          string      `json:"assigned,omitempty"` // e.g. "other installation": why a document is not acted on
 	ReportedAt        time.Time   `json:"reportedAt"`         // the device's clock
 
+	// Monitors are those of the spec that the device runs.
+	Monitors []MonitorState `json:"monitors,omitempty"`
+
 	// Applications are those of the spec that the device runs.
 	Applications []ApplicationState `json:"applications,omitempty"`
 }
@@ -306,6 +309,24 @@ type SpecRef struct {
 	Attempt    int64  `json:"attempt,omitempty"`
 	Version    string `json:"version"`
 	Digest     string `json:"digest,omitempty"`
+}
+
+// Level is how much of something is in use.
+type Level string
+
+// The levels of a monitor.
+const (
+	LevelOK       Level = "ok"
+	LevelWarning  Level = "warning"
+	LevelCritical Level = "critical"
+	LevelUnknown  Level = "unknown" // it could not be measured
+)
+
+// MonitorState is what a monitor says; Used alone is never worth a report.
+type MonitorState struct {
+	Name  string `json:"name"`
+	Level Level  `json:"level"`
+	Used  int    `json:"used,omitempty"` // percent
 }
 
 // UnitState is how one unit of a spec is.

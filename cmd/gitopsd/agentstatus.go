@@ -130,6 +130,9 @@ func writeStanding(w io.Writer, doc *deviceStanding, now time.Time, look view.Lo
 		fact("poll", momentText(*doc.NextPoll, now))
 	}
 	fact("drift", driftText(doc))
+	for _, m := range r.Monitors {
+		fact("monitor", monitorText(&m))
+	}
 	for _, t := range doc.Trouble {
 		fact("trouble", t)
 	}
@@ -167,6 +170,13 @@ func contactText(c *reconcile.Contact, now time.Time) string {
 		return "answers, since " + momentText(c.Since, now)
 	}
 	return fmt.Sprintf("DOES NOT ANSWER, since %s: %s", momentText(c.Since, now), c.Error)
+}
+
+func monitorText(m *schema.MonitorState) string {
+	if m.Level == schema.LevelUnknown {
+		return m.Name + ": could not be measured"
+	}
+	return fmt.Sprintf("%s: %d%% in use, %s", m.Name, m.Used, m.Level)
 }
 
 // driftShown is how many paths are listed; the JSON has more.
