@@ -23,7 +23,7 @@ func effectOf(from, to Side) Effect {
 	if image := imageOf(to.Spec); image != "" && image != imageOf(from.Spec) {
 		e.Reboot = clip(mask{}.value("image", image), longestValue)
 	}
-	e.Restarts = restarts(from.Spec, to.Spec)
+	e.Restarts = append(restarts(from.Spec, to.Spec), restartedApplications(from.Spec, to.Spec)...)
 	points := pointsAlways
 	if e.Reboot != "" {
 		points = pointsReboot
@@ -42,6 +42,23 @@ func effectOf(from, to Side) Effect {
 		}
 	}
 	return e
+}
+
+// restartedApplications are those that run before and after, and are made of
+// something else.
+func restartedApplications(from, to map[string]any) []string {
+	before, _ := from["applications"].(map[string]any)
+	after, _ := to["applications"].(map[string]any)
+	var changed []string
+	for name, v := range after {
+		was, _ := before[name].(map[string]any)
+		is, _ := v.(map[string]any)
+		if was != nil && is != nil && !equal(was["quadlet"], is["quadlet"]) {
+			changed = append(changed, "application "+name)
+		}
+	}
+	slices.Sort(changed)
+	return changed
 }
 
 func imageOf(spec map[string]any) string {

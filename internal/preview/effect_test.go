@@ -28,3 +28,17 @@ func TestEffectOf_HooksWithConditions(t *testing.T) {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}
 }
+
+func TestEffectOf_RestartedApplications(t *testing.T) {
+	app := func(image string, timeout string) map[string]any {
+		return map[string]any{
+			"quadlet": map[string]any{"web.container": map[string]any{"content": image}},
+			"health":  map[string]any{"timeout": timeout},
+		}
+	}
+	from := map[string]any{"applications": map[string]any{"a": app("1", "1m"), "b": app("1", "1m"), "gone": app("1", "1m")}}
+	to := map[string]any{"applications": map[string]any{"a": app("2", "1m"), "b": app("1", "9m"), "new": app("1", "1m")}}
+	if got := effectOf(Side{Spec: from}, Side{Spec: to}).Restarts; !slices.Equal(got, []string{"application a"}) {
+		t.Errorf("restarts are %q, want only the application whose files changed", got)
+	}
+}

@@ -100,7 +100,7 @@ type Line = string
 // Effect is what a device does about a change.
 type Effect struct {
 	Hooks    []string `json:"hooks"`              // that run, in the order of their points
-	Restarts []string `json:"restarts,omitempty"` // units that start, stop, restart or reload, as far as they run
+	Restarts []string `json:"restarts,omitempty"` // units that start, stop, restart or reload, as far as they run, and applications
 	Reboot   string   `json:"reboot,omitempty"`   // the image that it boots into; "" = it does not
 	Download Download `json:"download"`
 	// Again says that the version stays what it was and means something else:

@@ -151,6 +151,9 @@ func (c *Controller) ask(ctx context.Context, m units.Manager, p *patient) (why 
 			return fmt.Sprintf("%s has failed (%s)", s.Name, s.Result), true, nil
 		case needed:
 			p.sick = s.Name
+			if s.Restarts > 0 {
+				return fmt.Sprintf("%s is %s, and was restarted %d times so far", s.Name, s.RunState(), s.Restarts), false, nil
+			}
 			return fmt.Sprintf("%s is %s", s.Name, s.RunState()), false, nil
 		}
 	}
