@@ -1,0 +1,163 @@
+//go:build system
+
+package systemtest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// webSpec is a release with an application of three quadlets.
+func webSpec(image, more string) string {
+	return fmt.Sprintf(`files: {/etc/edge/mark: {content: mark}}
+onDevice: {retries: 0}
+applications:
+  web:
+    quadlet:
+      web.container:
+        content: |
+          [Unit]
+          Requires=edge-network.service
+          After=edge-network.service
+          [Container]
+          Image=%s
+          ContainerName=web
+          Volume=data.volume:/data
+          Network=host
+          %s
+          [Install]
+          WantedBy=multi-user.target
+      data.volume: {content: "[Volume]\n"}
+      edge.network: {content: "[Network]\n"}
+    health: {http: {url: "http://127.0.0.1:8080/"}, timeout: 20s, stableFor: 3s}
+`, image, more)
+}
+
+// serves wants the container to answer with a version, and to be the only one.
+func (b *box) serves(version string) error {
+	out, err := b.Try(b.f.Context(), "curl", "--silent", "--show-error", "--max-time", "5", "http://127.0.0.1:8080/")
+	if err != nil || out != version {
+		return fmt.Errorf("the application answers %q (%v), want %q", out, err, version)
+	}
+	return b.prints("web", "podman", "ps", "--all", "--format", "{{.Names}}")
+}
+
+// prints wants a program to say these words and no others.
+func (b *box) prints(want string, argv ...string) error {
+	out, err := b.Try(b.f.Context(), argv...)
+	if got := strings.Join(strings.Fields(out), " "); err != nil || got != want {
+		return fmt.Errorf("%s says %q (%v), want %q", strings.Join(argv, " "), got, err, want)
+	}
+	return nil
+}
+
+// tellOnFailure adds to a failed test what the machine knows of it.
+func (b *box) tellOnFailure() {
+	b.f.Cleanup(func() {
+		if b.f.Failed() {
+			out, err := b.Try(context.Background(), "sh", "-c", "podman ps --all; podman images; journalctl --no-pager --boot --lines=40 --unit=web --unit=edge-network")
+			b.f.Logf("%s\n%s (%v)", b.log(), out, err)
+		}
+	})
+}
+
+// TestSystemApplications runs an application of quadlets through its life on
+// real systemd and podman, with images from a registry outside.
+func TestSystemApplications(t *testing.T) {
+	f := newFleet(newBench(t), t.TempDir())
+	f.device("gw-1", "gateways")
+	b := newBox(f, "gw-1")
+	reg := newRegistry(b)
+	reg.image("web", "1", "one")
+	two, bad := reg.image("web", "2", "two"), reg.image("web", "3", "three")
+	reg.image("web", "4", "four")
+	b.tellOnFailure()
+	next := func(version, spec string) {
+		f.release("gateways", version, spec)
+		f.policy("gateways", version, 1, 0)
+		f.push(version)
+	}
+	must := func(what string, errs ...error) {
+		t.Helper()
+		for _, err := range errs {
+			if err != nil {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		if t.Failed() {
+			t.FailNow()
+		}
+	}
+	next("v1.0.0", webSpec(reg.addr+"/web:1", ""))
+	f.start("daemon", serveArgs(f.path("state"), "--repo", f.bare)...)
+	b.Run("systemctl", "enable", "--now", "gitopsd-agent")
+	f.is("gw-1", "Current", "v1.0.0")
+	must("the first release", b.serves("one"))
+
+	next("v2.0.0", webSpec(reg.addr+"/web@"+two, ""))
+	f.is("gw-1", "Current", "v2.0.0")
+	must("an image by digest", b.serves("two"), b.prints("one two", "cat", "/var/lib/containers/storage/volumes/systemd-data/_data/starts"))
+
+	// It ends again and again, which Restart=always hides; the way back finds
+	// no registry.
+	next("v3.0.0", webSpec(reg.addr+"/web@"+bad, "Environment=MODE=end\n          [Service]\n          Restart=always\n          RestartSec=1"))
+	b.f.wait("the bad image is there", func() error {
+		_, err := b.Try(t.Context(), "podman", "image", "exists", reg.addr+"/web@"+bad)
+		return err
+	})
+	reg.set(true)
+	f.is("gw-1", "Failed", "v2.0.0")
+	must("after the bad update", b.serves("two"))
+	if log := b.log(); !strings.Contains(log, "was restarted") {
+		t.Errorf("nothing is said of the restarts:\n%s", log)
+	}
+
+	began := b.Run("systemctl", "show", "web.service", "--property=InvocationID", "--value")
+	next("v4.0.0", strings.ReplaceAll(webSpec(reg.addr+"/web:4", ""), "retries: 0", "retries: 9, backoff: {base: 1s, cap: 2s}"))
+	b.f.wait("the agent says that the registry is down", func() error {
+		if !strings.Contains(b.log(), "web:4") {
+			return fmt.Errorf("it says\n%s", b.log())
+		}
+		return nil
+	})
+	must("without a registry", b.serves("two"), b.prints(strings.TrimSpace(began), "systemctl", "show", "web.service", "--property=InvocationID", "--value"))
+	reg.set(false)
+	f.is("gw-1", "Current", "v4.0.0")
+	must("when the registry is back", b.serves("four"))
+
+	next("v5.0.0", webSpec(reg.addr+"/web@sha256:"+strings.Repeat("0", 64), ""))
+	f.is("gw-1", "Backoff", "v4.0.0")
+	must("a digest that is not there", b.serves("four"))
+
+	// A repair of a file compares everything.
+	b.Run("systemctl", "stop", "web.service")
+	b.Write("/etc/edge/mark", "other", 0o644)
+	b.f.wait("the application runs again", func() error { return b.serves("four") })
+
+	b.PowerCut()
+	b.Boot()
+	b.f.wait("the application runs after a power cut", func() error { return b.serves("four") })
+
+	asked := reg.requests()
+	f.write("policies/gateways.yaml", fmt.Sprintf(policyText, "gateways", "v2.0.0", 1, 0)+"  rollbackFrom: [v4.0.0]\n")
+	f.push("back to the second release")
+	f.is("gw-1", "Current", "v2.0.0")
+	must("the second release again", b.serves("two"))
+	if reg.requests() != asked {
+		t.Errorf("an image that was there by its digest was asked for")
+	}
+
+	next("v6.0.0", "files: {/etc/edge/mark: {content: mark}}")
+	f.is("gw-1", "Current", "v6.0.0")
+	must("without the application",
+		b.prints("", "podman", "ps", "--all", "--quiet"),
+		b.prints("podman", "podman", "network", "ls", "--format", "{{.Name}}"),
+		b.prints("systemd-data", "podman", "volume", "ls", "--format", "{{.Name}}"),
+		b.prints("", "systemctl", "list-units", "--all", "--plain", "--no-legend", "web*", "edge-network*", "data-volume*"))
+	if _, err := os.Stat(b.Path("/etc/containers/systemd/web")); err == nil {
+		t.Error("its folder stays")
+	}
+}

@@ -1,0 +1,46 @@
+// Program app is what the containers of the tests run: it answers on a port
+// with its version, notes each start in /data, or ends at once.
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+func main() {
+	version := os.Getenv("VERSION")
+	if f, err := os.OpenFile("/data/starts", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644); err == nil {
+		fmt.Fprintln(f, version)
+		f.Close()
+	}
+	if os.Getenv("MODE") == "end" {
+		fmt.Println("nothing works here")
+		time.Sleep(time.Second)
+		os.Exit(3)
+	}
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, syscall.SIGTERM)
+	go func() {
+		<-stop
+		os.Exit(0)
+	}()
+	l, err := net.Listen("tcp", ":8080")
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			os.Exit(1)
+		}
+		_ = c.SetDeadline(time.Now().Add(time.Second))
+		_, _ = c.Read(make([]byte, 4096))
+		fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(version), version)
+		c.Close()
+	}
+}
