@@ -60,7 +60,7 @@ func (l *Loader) Load(src Source) (*Fleet, error) {
 		contents: map[contentKey]*content{}, files: map[string]*file{}, payloads: map[string]*payload{},
 		groups: map[string]*group{}, states: map[string]*deviceState{}, uses: map[*file]*policyUse{}, overlaps: map[policyPair]*spreadFinding{},
 		lines: map[string]map[string]*file{}, unusable: map[*file]bool{}, keys: map[*file]string{},
-		spread: map[findingKey]*spreadFinding{}, documents: map[*file]*document{}, interned: map[string][]byte{}, renderedOnce: map[uint64]struct{}{}, groupsAlike: map[alikeKey]*group{},
+		spread: map[findingKey]*spreadFinding{}, documents: map[*file]*document{}, interned: map[string][]byte{}, renderedOnce: map[[8]byte]struct{}{}, groupsAlike: map[alikeKey]*group{},
 		names: map[string][]string{}, known: map[findingKey]*findingKey{}, areVersions: map[string]bool{}}
 	if err := p.readFiles(); err != nil {
 		return nil, err
@@ -143,7 +143,7 @@ type pass struct {
 	keys     map[*file]string // of documents, with the ids of their sources
 	interned map[string][]byte
 	// renderedOnce holds the digests of what was rendered and not kept.
-	renderedOnce map[uint64]struct{}
+	renderedOnce map[[8]byte]struct{}
 	sources      map[string]bool // that devices name which are not kept
 	lent         *scratch        // for the device that is looked at; nil where devices are kept whole
 	// alike is what is kept of the device that is looked at, and of all others

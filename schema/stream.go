@@ -2,7 +2,6 @@ package schema
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"slices"
 	"strings"
 	"sync"
@@ -266,7 +265,7 @@ func surelyFits(spec map[string]any) bool {
 // is not kept, the digests are.
 func (p *pass) counted(out string) bool {
 	sum := sha256.Sum256([]byte(out))
-	short := binary.BigEndian.Uint64(sum[:]) // enough to tell contents apart
+	short := [8]byte(sum[:]) // enough to tell contents apart
 	if _, known := p.renderedOnce[short]; known {
 		return false
 	}
