@@ -156,11 +156,15 @@ func TestSystemPackage(t *testing.T) {
 		}
 	}
 
+	b.Run("gitopsd", "agent", "hold", "--reason", "on the bench")
 	boot := b.AwaitBoot("")
 	b.Run("systemctl", "--no-block", "reboot")
 	b.AwaitBoot(boot)
 	f.policy("gateways", "v2.0.0", 1, 0)
 	f.push("the second release")
+	f.is("gw-1", "Held", "v1.0.0")
+	b.asked()
+	b.Run("gitopsd", "agent", "unhold")
 	f.is("gw-1", "Current", "v2.0.0")
 
 	b.Run("dpkg", "--remove", "gitopsd")
@@ -176,7 +180,37 @@ func TestSystemPackage(t *testing.T) {
 	b.Run("dpkg", "--install", "/root/gitopsd.deb")
 	b.Run("systemctl", "enable", "--now", "gitopsd-agent")
 	f.is("gw-1", "Current", "v1.0.0")
+
+	if out, err := b.Try(t.Context(), "gitopsd", "agent", "reset", "--yes"); err == nil {
+		t.Errorf("a reset beside the agent\n%s", out)
+	}
+	b.Run("systemctl", "disable", "--now", "gitopsd-agent")
+	b.Run("gitopsd", "agent", "reset", "--yes")
+	for _, file := range []string{"/etc/edge", "/var/lib/gitopsd/attempts.json"} {
+		if _, err := os.Lstat(b.Path(file)); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("after a reset there is %s (%v)", file, err)
+		}
+	}
 	if t.Failed() {
 		t.Log(b.log())
+	}
+}
+
+// asked speaks to the agent of a held device while that has no network.
+func (b *box) asked() {
+	if err := b.Unplug(); err != nil {
+		b.f.Fatal(err)
+	}
+	out, _ := b.Try(b.f.Context(), "gitopsd", "agent", "status") // its code may be that control is away
+	for _, want := range []string{"version   v1.0.0\n", "hold      on the bench\n"} {
+		if !strings.Contains(out, want) || strings.Contains(out, "NO AGENT") {
+			b.f.Errorf("the status is\n%s\nwithout %q", out, want)
+		}
+	}
+	if out, err := b.Try(b.f.Context(), "setpriv", "--reuid=65534", "--clear-groups", "gitopsd", "agent", "status"); err == nil || !strings.Contains(out, "permission denied") {
+		b.f.Errorf("nobody is told %v\n%s", err, out)
+	}
+	if err := b.Plug(); err != nil {
+		b.f.Fatal(err)
 	}
 }
