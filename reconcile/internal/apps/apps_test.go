@@ -208,6 +208,25 @@ func TestTagsComeBack(t *testing.T) {
 	}
 }
 
+// An image that somebody has removed does not keep the device from its way
+// back, as far as there is one.
+func TestTagThatCannotComeBack(t *testing.T) {
+	w := stocked(t)
+	w.must(one)
+	w.registry["reg/web:1"] = "w1-moved"
+	moved := specOf(map[string]map[string]string{"web": {"web.container": container("reg/web:1", "BROKEN")}})
+	if err := w.agent().update(moved); err == nil {
+		t.Fatal("the bad update was good")
+	}
+	maps.DeleteFunc(w.images, func(_, id string) bool { return id == "w1" })
+	if err := w.agent().rollBack(one); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.runs(one); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestCheckRefuses(t *testing.T) {
 	w := stocked(t)
 	spec := specOf(map[string]map[string]string{"web": {"web.container": "[Container]\nNonsense=1\n"}})

@@ -208,7 +208,13 @@ func (w *world) run(_ context.Context, argv []string, _ string, env []string, _,
 		w.images[last] = id
 		return "trying…\n" + id + "\n", nil
 	case "tag":
-		w.images[last] = argv[2]
+		for _, id := range w.images {
+			if id == argv[2] {
+				w.images[last] = id
+				return "", nil
+			}
+		}
+		return "", exit(125, "no such image")
 	case "network":
 		if argv[2] == "exists" {
 			if !w.networks[last] {

@@ -166,7 +166,11 @@ func (c *Controller) giveTagsBack(ctx context.Context, r *record, w *want) error
 			continue
 		}
 		if _, err := c.podman(ctx, podmanLimit, "tag", then, ref); err != nil {
-			return failed(ctx, w.name, ref, err)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			// Somebody has removed it. What there is now is better than nothing.
+			c.Warn(fmt.Errorf("the image that %s was before cannot be had any more: %s", ref, said(err)))
 		}
 	}
 	return nil
