@@ -1,0 +1,56 @@
+package reconcile
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/gitopsd/gitopsd/reconcile/internal/failure"
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+func TestReportHasApplicationsThatDoNotRunFirst(t *testing.T) {
+	var all []schema.ApplicationState
+	for n := range maxApplications + 1 {
+		all = append(all, schema.ApplicationState{Name: fmt.Sprintf("app-%03d", n), State: schema.ApplicationRunning})
+	}
+	all[maxApplications].State = schema.ApplicationFailed
+	got := reported(all)
+	if len(got) != maxApplications || got[0].Name != all[maxApplications].Name || got[1].Name != "app-000" {
+		t.Errorf("got %d of them, first %+v", len(got), got[:2])
+	}
+	if got := reported(all[:2]); len(got) != 2 || got[0].Name != "app-000" {
+		t.Errorf("few are changed: %+v", got)
+	}
+}
+
+// A file that a spec writes and one of its applications brings would be
+// written by whoever comes last.
+func TestFileOfAnApplicationIsNamedTwice(t *testing.T) {
+	text := "[Container]\n"
+	p := schema.QuadletPath("web", "web.container")
+	spec := &schema.Spec{
+		Files:        map[string]*schema.File{p: {Content: &text}},
+		Applications: map[string]*schema.Application{"web": {Quadlet: map[string]*schema.Content{"web.container": {Content: &text}}}},
+	}
+	if f := failure.From(twice(spec)); f == nil || f.Class != schema.ClassPermanent || f.Element != p {
+		t.Errorf("got %v", f)
+	}
+	delete(spec.Files, p)
+	if err := twice(spec); err != nil {
+		t.Error(err)
+	}
+	if set := wholeSet(spec); set.Files[p] == nil || len(spec.Files) != 0 {
+		t.Errorf("the whole set is %v, the spec's own files %v", set.Files, spec.Files)
+	}
+}
+
+// A device without podman is given no containers, and says so before anything
+// changes.
+func TestApplicationsWithoutPodmanAreRefused(t *testing.T) {
+	d := onV1(t)
+	d.assign(2, "v1.1.0", tree{"applications": tree{"web": tree{"quadlet": tree{"web.container": tree{"content": "[Container]\nImage=example.com/web:1\n"}}}}})
+	d.wantOnce(1, "applications.quadlet")
+	if r := d.control.last(); r.Outcome != schema.OutcomeRefused || r.Begun {
+		t.Errorf("report: %+v", r)
+	}
+}
