@@ -85,3 +85,26 @@ func unitProtected(name string, unit map[string]any) string {
 	}
 	return ""
 }
+
+// UnitProblem says why no device can have a unit of a spec as it is, or "".
+// Validation finds it first; an agent asks too, because nobody but itself keeps
+// it from being stopped by what it was assigned.
+func UnitProblem(name string, u *Unit) string {
+	if msg, _ := unitNameProblem(name); msg != "" {
+		return msg
+	}
+	_, essential := essentialUnits[name]
+	if ownUnit(name) || (essential && u != nil && (u.IsSet() || u.Enabled != nil || u.State != "")) {
+		return "it is protected: the agent or the device stands on it"
+	}
+	return ""
+}
+
+// UnitChangeProblem says why no changed file can restart or reload a unit, or
+// "".
+func UnitChangeProblem(name string) string {
+	for _, f := range changeFindings(name, "restart", "") {
+		return f.msg
+	}
+	return ""
+}

@@ -25,8 +25,8 @@ type Plan struct {
 // Check finds what cannot work here, changing nothing: permanent failures. New
 // units are looked at by systemd-analyze.
 func (c *Controller) Check(ctx context.Context, spec *schema.Spec, p Plan) error {
-	if len(spec.Units) == 0 {
-		return nil
+	if err := possible(spec); err != nil || len(spec.Units) == 0 {
+		return err
 	}
 	return c.with(ctx, func(m Manager) error {
 		asked := slices.Sorted(maps.Keys(spec.Units))
@@ -46,6 +46,26 @@ func (c *Controller) Check(ctx context.Context, spec *schema.Spec, p Plan) error
 		}
 		return c.verify(ctx, spec, states, texts, p)
 	})
+}
+
+// possible refuses what no device can have, whoever has assigned it.
+func possible(spec *schema.Spec) error {
+	var errs []error
+	refuse := func(name, why string) {
+		if why != "" {
+			errs = append(errs, failure.Permanent(component, name, "%s", why))
+		}
+	}
+	for _, name := range sortedKeys(spec.Units) {
+		refuse(name, schema.UnitProblem(name, spec.Units[name]))
+	}
+	told := notifyOf(spec)
+	for _, p := range sortedKeys(told) {
+		for _, name := range union(told[p].Restart, told[p].Reload) {
+			refuse(name, schema.UnitChangeProblem(name))
+		}
+	}
+	return failure.Join(errs...)
 }
 
 func (c *Controller) checkOne(spec *schema.Spec, u *schema.Unit, s *State, texts map[string]string, newOS bool) error {

@@ -205,7 +205,7 @@ func (c *Controller) jobs(ctx context.Context, m Manager, jobs []Job) []error {
 
 // parts are the errors that one was joined of.
 func parts(err error) []error {
-	if j, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // only the outermost is a list
+	if j, ok := err.(interface{ Unwrap() []error }); ok {
 		return j.Unwrap()
 	}
 	return []error{err}

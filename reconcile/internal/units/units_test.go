@@ -13,10 +13,6 @@ import (
 	"github.com/gitopsd/gitopsd/schema"
 )
 
-func spec(name string, u *schema.Unit) *schema.Spec {
-	return &schema.Spec{Units: map[string]*schema.Unit{name: u}}
-}
-
 // What is as wanted already is taken over without a start, a link or a read.
 func TestTakenOver(t *testing.T) {
 	d := base(t)
@@ -259,5 +255,48 @@ func TestRunnable(t *testing.T) {
 	got := runnable(text, func(p string) bool { return p == "/opt/edge/run" })
 	if want := "[Service]\nExecStart=-/bin/sh --a\nExecStartPre=/opt/other x\n# ExecStart=/opt/edge/run\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// What validation would have found is refused by the device too.
+func TestImpossibleUnits(t *testing.T) {
+	d := base(t)
+	root, _, c := d.open()
+	defer root.Close()
+	for want, s := range map[string]*schema.Spec{
+		"":             {Units: map[string]*schema.Unit{"still.service": unit("", true, "started"), "dbus.service": {DropIns: map[string]*schema.Body{"a": body("x")}}, "new.service": unit("x", false, "")}},
+		"protected":    {Units: map[string]*schema.Unit{"gitopsd-agent.service": {State: "masked"}}},
+		"it is prote":  {Units: map[string]*schema.Unit{"dbus.service": {State: "stopped"}}},
+		"a path":       {Units: map[string]*schema.Unit{"../x.service": unit("x", false, "")}},
+		"is protecte":  {Files: map[string]*schema.File{"/etc/a": file("x", []string{"gitopsd-agent.service"}, nil)}},
+		"never runs":   {Files: map[string]*schema.File{"/etc/a": file("x", nil, []string{"a@.service"})}},
+		"no file":      {Units: map[string]*schema.Unit{"nowhere.service": {State: "started"}}},
+		"[Install]":    {Units: map[string]*schema.Unit{"new.service": unit("[Service]\nExecStart=/bin/true\n", true, "")}},
+		"stands where": {Units: map[string]*schema.Unit{"own.service": {State: "masked"}}},
+	} {
+		if _, there := s.Units["dbus.service"]; there {
+			d.put("usr/lib/systemd/system/dbus.service", "x")
+		}
+		err := c.Check(t.Context(), s, Plan{})
+		switch {
+		case want == "" && err == nil:
+		case want != "" && err != nil && strings.Contains(err.Error(), want) && failure.From(err).Class == schema.ClassPermanent:
+		default:
+			t.Errorf("%v: %v, want %q", s, err, want)
+		}
+	}
+}
+
+// A new system brings what is not here yet.
+func TestUnitsOfANewSystem(t *testing.T) {
+	d := base(t)
+	root, _, c := d.open()
+	defer root.Close()
+	s := &schema.Spec{Units: map[string]*schema.Unit{"later.service": {State: "started"}, "a@1.service": {State: "started"}, "a@.service": unit("x", false, "")}}
+	if err := c.Check(t.Context(), s, Plan{}); err == nil || strings.Contains(err.Error(), "a@1") {
+		t.Errorf("without one: %v", err)
+	}
+	if err := c.Check(t.Context(), s, Plan{NewOS: true}); err != nil {
+		t.Errorf("with one: %v", err)
 	}
 }
