@@ -27,8 +27,8 @@ func (a *app) problemsOf(dir string, compared bool) (*schema.Loader, *listedOnce
 
 // frugalPercent is how much garbage may come up beside what is kept, in percent
 // of it, before it is collected. Of a device that was looked at next to nothing
-// is kept, and little garbage is made: with Go's own 100 the memory would be a
-// tenth more, and the run a twentieth shorter.
+// is kept, and little garbage is made: with Go's own 100 the process would have
+// a fifth more memory, and take a fifth less of the processors' time.
 const frugalPercent = 25
 
 // frugally keeps the memory of this process small until restore is called. Who
