@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/gitopsd/gitopsd/schema"
 )
 
 // A snooze ends, whatever becomes of the clock.
@@ -231,6 +233,18 @@ func TestPollNow(t *testing.T) {
 		}
 		if s := r.agent.Standing(); s.Contact.Answers || s.Contact.Error != "no route" || time.Since(began) > time.Second {
 			t.Errorf("standing %+v after %s", s.Contact, time.Since(began))
+		}
+
+		d.control.mu.Lock()
+		d.control.lookErr = nil
+		d.control.onReport = func(*schema.Report) error { return errors.New("read-only") }
+		d.control.mu.Unlock()
+		d.assign(2, "v1.1.0", v2(nil))
+		if ran, err := r.agent.PollNow(t.Context(), func(Fetched) error { return nil }); err != nil || ran.Exit == 0 {
+			t.Errorf("without an announcement: %+v, %v", ran, err)
+		}
+		if s := r.agent.Standing(); s.Unannounced != "the announcement was not accepted" || s.Report.Begun {
+			t.Errorf("standing %+v", s)
 		}
 
 		// who asks when the agent ends, or after, is let go

@@ -14,6 +14,9 @@ type Standing struct {
 	Report schema.Report `json:"report"`
 	// Waits says why nothing may begin now; "" = nothing keeps it.
 	Waits string `json:"waits,omitempty"`
+	// Unannounced says why what is desired could not be announced to control,
+	// before which nothing begins; "" = it could, or nothing is desired.
+	Unannounced string `json:"unannounced,omitempty"`
 	// Last is the newest attempt that ended.
 	Last *LastAttempt `json:"last,omitempty"`
 	// RetryAt is when the desired attempt is tried again, or an incomplete
@@ -72,6 +75,9 @@ func (a *Agent) standing(r *schema.Report) Standing {
 		return &t
 	}
 	d := a.store.desired
+	if d != nil {
+		s.Unannounced = a.unannounced.what
+	}
 	switch {
 	case a.store.attempts.Incomplete != "" && a.nextRollback > 0:
 		s.RetryAt = at(max(a.nextRollback-a.up(), 0))

@@ -125,6 +125,10 @@ func reasonsOf(s *deviceStanding, now time.Time) *deviceReasons {
 
 func explainPhase(s *deviceStanding, to string, now time.Time, because, next func(string, ...any)) {
 	r := &s.Report
+	if s.Unannounced != "" && !r.Begun {
+		because("%s does not begin before control knows of it: %s; it is tried again with each poll", to, s.Unannounced)
+		return
+	}
 	again := "with the next poll"
 	if s.RetryAt != nil {
 		again = momentText(*s.RetryAt, now)
