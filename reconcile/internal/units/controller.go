@@ -203,10 +203,10 @@ func enabledAs(want bool, s *State) bool {
 	switch s.File {
 	case "enabled":
 		return want
-	case "enabled-runtime", "linked", "linked-runtime": // until the next boot, or from elsewhere
+	case "enabled-runtime": // until the next boot
 		return false
 	}
-	return !want // there are none
+	return !want // no unit asks for it
 }
 
 // failed makes a failure of what went wrong with one unit.

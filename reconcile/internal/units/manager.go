@@ -20,7 +20,8 @@ type Manager interface {
 	Do(ctx context.Context, jobs ...Job) error
 	// Enable and Disable make and remove the links that unit files ask for;
 	// Mask and Unmask the one to nothing. They touch no running unit, and the
-	// links count from the next Reload on. Runtime unmasks what was masked
+	// links count from the next Reload on. Disable also removes those that would
+	// not last over a boot. Runtime unmasks what was masked
 	// until the next boot.
 	Enable(ctx context.Context, name string) error
 	Disable(ctx context.Context, name string) error

@@ -57,8 +57,8 @@ func (b *before) enabled() *bool {
 	if b.masked() {
 		file = b.Under
 	}
-	yes := file == "enabled" || file == "enabled-runtime" || file == "linked" || file == "linked-runtime"
-	if yes || file == "disabled" {
+	yes := file == "enabled" || file == "enabled-runtime"
+	if yes || file == "disabled" || file == "linked" || file == "linked-runtime" {
 		return &yes
 	}
 	return nil

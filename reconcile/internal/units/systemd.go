@@ -93,8 +93,12 @@ func (s *systemd) Enable(ctx context.Context, name string) error {
 func (s *systemd) Disable(ctx context.Context, name string) error {
 	ctx, cancel := call(ctx)
 	defer cancel()
-	_, err := s.conn.DisableUnitFilesContext(ctx, []string{name}, false)
-	return said("disable", name, err)
+	for _, runtime := range []bool{false, true} {
+		if _, err := s.conn.DisableUnitFilesContext(ctx, []string{name}, runtime); err != nil {
+			return said("disable", name, err)
+		}
+	}
+	return nil
 }
 
 func (s *systemd) Mask(ctx context.Context, name string) error {

@@ -300,3 +300,16 @@ func TestUnitsOfANewSystem(t *testing.T) {
 		t.Errorf("with one: %v", err)
 	}
 }
+
+// Links that do not last are no more than links: what systemd cannot enable is
+// not tried again with each comparison.
+func TestEnabledAs(t *testing.T) {
+	for word, want := range map[string][2]bool{ // as disabled, as enabled
+		"enabled": {false, true}, "disabled": {true, false}, "enabled-runtime": {false, false}, "linked": {true, false}, "static": {true, false}, "": {true, false},
+	} {
+		s := &State{File: word}
+		if got := [2]bool{enabledAs(false, s), enabledAs(true, s)}; got != want {
+			t.Errorf("%q: %v, want %v", word, got, want)
+		}
+	}
+}
