@@ -12,7 +12,7 @@ func applyDelta(base, delta []byte, limit int64) ([]byte, error) {
 		return nil, corrupt("a delta that ends too early")
 	}
 	if limit > 0 && size > limit {
-		return nil, fail(kindRefused, "an object of %d bytes: %w", size, errPackLimit)
+		return nil, fail(kindRefused, "an object of %d bytes: %w", size, ErrTooLarge)
 	}
 	// The size is only the server's word: growing by use keeps a lie cheap.
 	out := make([]byte, 0, min(size, 1<<20))

@@ -24,10 +24,18 @@ const (
 func (r *Repo) Fetch(ctx context.Context, ref, commit string, history bool) error {
 	ctx, cancel := r.within(ctx)
 	defer cancel()
-	return r.wrap("fetch", ref, r.fetch(ctx, ref, commit, history))
+	return r.wrap("fetch", ref, r.fetch(ctx, ref, commit, history, storeLimits.packBytes))
 }
 
-func (r *Repo) fetch(ctx context.Context, ref, commit string, history bool) error {
+// FetchAtMost is Fetch with its history of what a stranger may have written: no
+// more than so many bytes come; [ErrTooLarge] says that there are more.
+func (r *Repo) FetchAtMost(ctx context.Context, ref, commit string, limit int64) error {
+	ctx, cancel := r.within(ctx)
+	defer cancel()
+	return r.wrap("fetch", ref, r.fetch(ctx, ref, commit, true, limit))
+}
+
+func (r *Repo) fetch(ctx context.Context, ref, commit string, history bool, limit int64) error {
 	if err := validRef(ref); err != nil {
 		return err
 	}
@@ -51,7 +59,7 @@ func (r *Repo) fetch(ctx context.Context, ref, commit string, history bool) erro
 		}
 		return r.store.keep(ref, history, id)
 	}
-	err = r.download(ctx, ref, id, history, true)
+	err = r.download(ctx, ref, id, history, true, limit)
 	if (errors.Is(err, errDamaged) || errors.Is(err, fs.ErrNotExist)) && ctx.Err() == nil {
 		// The server has answered, so it can be fetched from nothing. What
 		// the server itself sent wrong is no reason to.
@@ -59,7 +67,7 @@ func (r *Repo) fetch(ctx context.Context, ref, commit string, history bool) erro
 		if err := r.store.reset(); err != nil {
 			return err
 		}
-		err = r.download(ctx, ref, id, history, false)
+		err = r.download(ctx, ref, id, history, false, limit)
 	}
 	if err != nil {
 		return timedOut(ctx, err)
@@ -98,8 +106,8 @@ func (r *Repo) complete(ctx context.Context, id oid, history bool) (bool, error)
 }
 
 // download fetches a commit into the store; incremental says what is here
-// already.
-func (r *Repo) download(ctx context.Context, ref string, id oid, history, incremental bool) error {
+// already, and limit how many bytes may come.
+func (r *Repo) download(ctx context.Context, ref string, id oid, history, incremental bool, limit int64) error {
 	req := &fetchRequest{wants: []oid{id}}
 	if !history {
 		req.depth = 1
@@ -123,7 +131,7 @@ func (r *Repo) download(ctx context.Context, ref string, id oid, history, increm
 		return req, nil
 	}
 	err := r.remote.upload(ctx, question{prefixes: []string{ref}, exact: true, byHash: true}, decide, func(pack io.Reader) error {
-		return r.store.receive(ctx, pack, history)
+		return r.store.receive(ctx, pack, history, limit)
 	})
 	if err != nil {
 		return err
@@ -228,7 +236,7 @@ func (r *Repo) heal(ctx context.Context, damage error) error {
 		return err
 	}
 	for _, k := range kept {
-		if err := r.download(ctx, k.ref, k.id, k.history, false); err != nil {
+		if err := r.download(ctx, k.ref, k.id, k.history, false, storeLimits.packBytes); err != nil {
 			if hasKind(err, kindNotFound) || hasKind(err, kindRace) {
 				continue
 			}

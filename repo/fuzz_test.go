@@ -107,13 +107,13 @@ func TestPackLimits(t *testing.T) {
 		"total size":  {totalSize: 1 << 16},
 		"pack size":   {packBytes: 10},
 	} {
-		if _, err := readPack(bytes.NewReader(b.Bytes()), &memoryPack{}, l, nil); !errors.Is(err, errPackLimit) {
+		if _, err := readPack(bytes.NewReader(b.Bytes()), &memoryPack{}, l, nil); !errors.Is(err, ErrTooLarge) {
 			t.Errorf("%s: got %v, want the limit", name, err)
 		}
 	}
 	// A delta of some bytes that claims a gigabyte.
 	delta := append([]byte{1}, 0x80, 0x80, 0x80, 0x80, 0x04)
-	if _, err := applyDelta([]byte("x"), delta, 1<<20); !errors.Is(err, errPackLimit) {
+	if _, err := applyDelta([]byte("x"), delta, 1<<20); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("a delta with a huge result: got %v, want the limit", err)
 	}
 }

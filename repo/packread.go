@@ -25,8 +25,8 @@ type packLimits struct {
 	totalSize  int64 // of all objects, deltas and their results included
 }
 
-// errPackLimit marks a pack that is larger than the caller wants it.
-var errPackLimit = errors.New("larger than allowed")
+// ErrTooLarge marks what comes from a server and is larger than it may be.
+var ErrTooLarge = errors.New("larger than allowed")
 
 // packFile is where the bytes of a pack go.
 type packFile interface {
@@ -93,7 +93,7 @@ func readPack(r io.Reader, file packFile, limits packLimits, base func(oid) (obj
 	s := &packScanner{r: bufio.NewReaderSize(r, 32<<10), out: file, sum: sha1.New(), limit: limits.packBytes}
 	p := &packData{file: file, limits: limits, byID: map[oid]int{}, byPos: map[int64]int{}}
 	if err := p.scan(s); err != nil {
-		if errors.Is(err, errPackLimit) {
+		if errors.Is(err, ErrTooLarge) {
 			return nil, err
 		}
 		return nil, cutShort(err)
@@ -144,7 +144,7 @@ func (s *packScanner) Read(p []byte) (int, error) {
 // flush hands on what was read: to the file, the pack's sum and the entry's.
 func (s *packScanner) flush() error {
 	if s.limit > 0 && s.pos > s.limit {
-		return fail(kindRefused, "the pack is over %d bytes: %w", s.limit, errPackLimit)
+		return fail(kindRefused, "the pack is over %d bytes: %w", s.limit, ErrTooLarge)
 	}
 	s.sum.Write(s.buf)
 	s.crc = crc32.Update(s.crc, crc32.IEEETable, s.buf)
@@ -172,7 +172,7 @@ func (p *packData) scan(s *packScanner) error {
 	}
 	count := int64(binary.BigEndian.Uint32(head[8:]))
 	if p.limits.objects > 0 && count > p.limits.objects {
-		return fail(kindRefused, "the pack holds %d objects: %w", count, errPackLimit)
+		return fail(kindRefused, "the pack holds %d objects: %w", count, ErrTooLarge)
 	}
 	var zr io.ReadCloser
 	var total int64
@@ -186,10 +186,10 @@ func (p *packData) scan(s *packScanner) error {
 			return err
 		}
 		if p.limits.objectSize > 0 && e.size > p.limits.objectSize {
-			return fail(kindRefused, "an object of %d bytes: %w", e.size, errPackLimit)
+			return fail(kindRefused, "an object of %d bytes: %w", e.size, ErrTooLarge)
 		}
 		if total += e.size; p.limits.totalSize > 0 && total > p.limits.totalSize {
-			return fail(kindRefused, "objects of more than %d bytes: %w", p.limits.totalSize, errPackLimit)
+			return fail(kindRefused, "objects of more than %d bytes: %w", p.limits.totalSize, ErrTooLarge)
 		}
 		if e.kind == typeOfsDelta {
 			if _, ok := p.byPos[e.baseAt]; !ok {

@@ -248,8 +248,8 @@ func replaceFile(path string, data []byte) error {
 // errDamaged says that the store lacks what it claims to have.
 var errDamaged = errors.New("the copy of the repository is damaged")
 
-// receive takes a pack from a server into the store.
-func (s *store) receive(ctx context.Context, r io.Reader, history bool) error {
+// receive takes a pack from a server into the store, of at most so many bytes.
+func (s *store) receive(ctx context.Context, r io.Reader, history bool, limit int64) error {
 	folder := filepath.Join(s.dir, "objects", "pack")
 	f, err := createTemp(folder)
 	if err != nil {
@@ -258,7 +258,9 @@ func (s *store) receive(ctx context.Context, r io.Reader, history bool) error {
 	defer os.Remove(f.Name())
 	defer f.Close()
 	var lacking error
-	p, err := readPack(r, f, storeLimits, func(id oid) (objectType, []byte, error) {
+	limits := storeLimits
+	limits.packBytes = limit
+	p, err := readPack(r, f, limits, func(id oid) (objectType, []byte, error) {
 		typ, data, err := s.objs.read(ctx, id, 0)
 		if err != nil {
 			lacking = err

@@ -190,7 +190,7 @@ func (f *tipsFetch) fetch(ctx context.Context, ids []oid) error {
 	case err == nil:
 	case damaged && f.left <= 0:
 		return err
-	case !damaged && !errors.Is(err, errPackLimit) && !hasKind(err, kindNotFound):
+	case !damaged && !errors.Is(err, ErrTooLarge) && !hasKind(err, kindNotFound):
 		return err
 	case hasKind(err, kindNotFound) && !strings.Contains(err.Error(), "not our ref"):
 		return err

@@ -16,6 +16,9 @@ import (
 // A pull request is looked at within the daemon, whose memory and time are the
 // fleet's: whoever may open one must not be able to use them up.
 const (
+	// pullBytes bounds what is fetched of a pull request, beside the branch: as
+	// much as all of them may take, see maxPullStore.
+	pullBytes = maxPullStore
 	// pullDocuments bounds the documents that a pull request changes, in bytes,
 	// each with pullDocument on top: what is made of a document takes ten times
 	// its size. Ten thousand devices that change have half of it.

@@ -33,6 +33,7 @@ type pullLook struct {
 	config repo.Config
 	pulls  *repo.Repo // a copy of its own; nil = not open
 
+	bytes     int64         // see pullBytes
 	documents int64         // see pullDocuments
 	reading   time.Duration // see pullReading
 }
@@ -46,7 +47,7 @@ func newPullLook(spec schema.ServeSpec, own string, fleet, reports *repo.Repo, s
 			URL: spec.Repo.URL, Credentials: credentialsOf(spec.Repo), Store: filepath.Join(state, "pulls.git"),
 			Timeout: spec.Timeout.D(defaultTimeout), Logger: logger,
 		},
-		documents: pullDocuments, reading: pullReading,
+		bytes: pullBytes, documents: pullDocuments, reading: pullReading,
 	}
 }
 
@@ -124,10 +125,15 @@ func (l *pullLook) look(ctx context.Context, p github.Pull) (github.Review, erro
 	case refs[headRef] != p.Head:
 		return github.Review{}, &gone{fmt.Sprintf("%s is at %s", headRef, or(refs[headRef], "nothing"))}
 	}
-	for ref, commit := range map[string]string{baseRef: tip, headRef: p.Head} {
-		if err := l.pulls.Fetch(ctx, ref, commit, true); err != nil {
-			return github.Review{}, err
-		}
+	// The branch comes first: of the pull request only what it adds is counted.
+	if err := l.pulls.Fetch(ctx, baseRef, tip, true); err != nil {
+		return github.Review{}, err
+	}
+	switch err := l.pulls.FetchAtMost(ctx, headRef, p.Head, l.bytes); {
+	case errors.Is(err, repo.ErrTooLarge):
+		return l.refusal(p, &tooMuch{fmt.Sprintf("its commits hold more than the %d MiB that are fetched", l.bytes>>20)}), nil
+	case err != nil:
+		return github.Review{}, err
 	}
 	reading, cancel := context.WithTimeout(ctx, l.reading)
 	defer cancel()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -157,6 +158,17 @@ func TestPullRequestsThatCostTooMuch(t *testing.T) {
 	many := w.pull(1)
 	w.write("files/new.conf", "x\n")
 	few := w.pull(2)
+	noise := make([]byte, 256<<10)
+	if _, err := rand.Read(noise); err != nil {
+		t.Fatal(err)
+	}
+	w.write("files/large.bin", string(noise))
+	large := w.pull(3)
+	w.look.bytes = 100 << 10
+	r := w.review(large)
+	if r.Head != large.Head || r.Validate.State != github.Failure || !strings.Contains(r.Comment, "its commits hold more than") {
+		t.Errorf("a large file: %+v", r)
+	}
 	w.look.documents = 8 * pullDocument
 	for number, r := range map[int]github.Review{1: w.review(many), 2: w.review(few)} {
 		refused := r.Validate.State == github.Failure && r.Plan.State == github.Failure && strings.Contains(r.Validate.Words, "more than") && strings.Contains(r.Comment, "more than")
@@ -166,7 +178,7 @@ func TestPullRequestsThatCostTooMuch(t *testing.T) {
 	}
 
 	w.look.reading = 1
-	r := w.review(few)
+	r = w.review(few)
 	if r.Head != few.Head || r.Validate.State != github.Failure || !strings.Contains(r.Validate.Words, "takes longer") || !strings.Contains(r.Comment, "takes longer") {
 		t.Errorf("there is no time: %+v", r)
 	}
