@@ -65,6 +65,7 @@ type osEnd struct {
 	spec    tree
 	into    string // what every boot leads to; "" = what is staged
 	cutOff  bool   // control does not answer on the new system
+	open    bool   // only staging tells the version of the image
 	version string
 	booted  string
 }
@@ -75,6 +76,8 @@ func osEnds() []osEnd {
 		{name: "good", spec: osSpec(nil), version: "v1.1.0", booted: "os-2"},
 		{name: "bad after the boot", spec: osSpec(hook("afterRebooting", "/bin/false")), version: "v1.0.0", booted: "os-1"},
 		{name: "comes back old", spec: osSpec(nil), into: "os-1\n", version: "v1.0.0", booted: "os-1"},
+		{name: "good, told by staging", spec: osSpec(nil), open: true, version: "v1.1.0", booted: "os-2"},
+		{name: "comes back old, told by staging", spec: osSpec(nil), into: "os-1\n", open: true, version: "v1.0.0", booted: "os-1"},
 		{name: "cut off by the new system", spec: osSpec(brief), cutOff: true, version: "v1.0.0", booted: "os-1"},
 	}
 }
@@ -96,7 +99,10 @@ func osStates(t *testing.T) map[string]string {
 func (e osEnd) device(t *testing.T, programs bool) *device {
 	t.Helper()
 	d := osDevice(t)
-	if !programs {
+	switch {
+	case e.open:
+		d.cfg.Driver = &moving{slots: slots{d: d}, tip: "os-2", open: true}
+	case !programs:
 		d.cfg.Driver = slots{d: d}
 	}
 	if e.cutOff {

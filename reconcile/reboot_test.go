@@ -388,6 +388,43 @@ func TestMovingImage(t *testing.T) {
 	}
 }
 
+// What comes in while the device reboots is an attempt of its own: how the one
+// before it ended is not held against it, nor to its credit.
+func TestAnotherVersionDuringTheReboot(t *testing.T) {
+	for _, into := range []string{"", "os-1\n"} {
+		d := osDevice(t)
+		d.assign(2, "v1.1.0", osSpec(nil))
+		d.wantOnce(0, "reboot into os-2")
+		d.assign(3, "v1.2.0", v2(tree{"os": tree{"image": "os-3"}}))
+		d.boot(false, into)
+		d.once()
+		want, outcome, from := "v1.1.0", schema.OutcomeOK, "os-2"
+		if into != "" {
+			want, outcome, from = "v1.0.0", schema.OutcomeFailed, "os-1"
+		}
+		var ended bool
+		for _, r := range d.control.reports {
+			if r.Outcome != "" && r.Attempt == 2 {
+				ended = r.Outcome == outcome && r.Current.Version == want
+			}
+			if r.Attempt == 3 && r.Outcome != "" {
+				t.Fatalf("boot into %q: the new attempt has ended already: %+v", into, r)
+			}
+		}
+		if !ended {
+			t.Fatalf("boot into %q: the old attempt has not ended as %s on %s: %+v", into, outcome, want, d.control.last())
+		}
+		if d.content(osAsked) == "" {
+			d.wantOnce(0, "reboot into os-3")
+		}
+		if got := d.content(osBooted); got != from+"\n" {
+			t.Errorf("booted %q", got)
+		}
+		d.boot(false, from+"\n")
+		d.wantOnce(1, "failed", "came back as "+from)
+	}
+}
+
 // moving is a driver whose image stands for what its tip is.
 type moving struct {
 	slots
@@ -403,8 +440,11 @@ func (m *moving) Fetch(context.Context, string) (string, error) {
 }
 
 func (m *moving) Stage(ctx context.Context, version string) error {
-	if version == "stable" {
+	if version == "stable" || m.open {
 		version = m.tip
+	}
+	if booted, _ := m.Booted(ctx); m.open && booted == version {
+		return nil // there is nothing newer
 	}
 	return m.slots.Stage(ctx, version)
 }

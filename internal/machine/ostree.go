@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/gofrs/flock"
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -48,6 +49,16 @@ func NewOSTree(t testing.TB) *Machine {
 			t.Fatal(err)
 		}
 	}
+	// ostree freezes the file system of /boot for a moment when it changes what
+	// boots. That must not be the host's: the power may go before the thaw.
+	boot := filepath.Join(m.sysroot, "boot")
+	if err := os.Mkdir(boot, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("tmpfs", boot, "tmpfs", 0, "size=64m"); err != nil {
+		t.Fatalf("mount /boot: %v", err)
+	}
+	m.cleanup(func() error { return unix.Unmount(boot, unix.MNT_DETACH) })
 	m.cleanup(func() error { return errors.Join(mutable(m.sysroot)...) })
 	m.cleanup(func() error { m.PowerCut(); return nil })
 	local, images := filepath.Join(m.sysroot, "ostree/repo"), m.images()
@@ -74,7 +85,7 @@ func (m *Machine) images() string { return filepath.Join(m.sysroot, filepath.Bas
 // as a branch of the machine's remote, and gives its commit.
 func (m *Machine) Image(branch, dir string) string {
 	m.t.Helper()
-	out, err := ostree(m.t.Context(), "commit", "--repo="+m.images(), "--branch="+branch, "--tree=ref="+base, "--tree=dir="+dir, "--owner-uid=0", "--owner-gid=0")
+	out, err := ostree(m.t.Context(), "commit", "--repo="+m.images(), "--branch="+branch, "--tree=ref="+base, "--tree=dir="+dir)
 	if err != nil {
 		m.t.Fatal(err)
 	}

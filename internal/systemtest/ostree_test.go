@@ -76,8 +76,8 @@ func (b *box) etc(version string) error {
 
 // TestSystemOSTree replaces the whole operating system, with real reboots: by
 // a good one, by one that fails its health check, by one that the boot loader
-// does not boot, and with the power going while it is staged and when it has
-// booted.
+// does not boot, with the power going while it is staged and when it has booted,
+// and by one that loses it in each of its boots.
 func TestSystemOSTree(t *testing.T) {
 	f := newFleet(newBench(t), t.TempDir())
 	f.device("gw-1", "gateways")
@@ -100,6 +100,11 @@ func TestSystemOSTree(t *testing.T) {
 			t.Fatal(b.log())
 		}
 	}
+	// failed waits for the end of an attempt that was not there before.
+	failed := func(on, reason string) {
+		t.Helper()
+		f.wait(reason, func() error { return f.ended("gw-1", "Failed", on, reason) })
+	}
 	release("v1.0.0", one, "")
 	f.is("gw-1", "Current", "v1.0.0")
 	holds("the image that is there", b.booted(one), b.etc("v1.0.0"))
@@ -110,28 +115,23 @@ func TestSystemOSTree(t *testing.T) {
 	b.image("two") // the branch moves: nothing comes of it
 	holds("a good one", b.booted(two), b.etc("v1.1.0"), b.lists(one, true))
 
+	release("v1.1.1", b.image("never"), "beforeRebooting: {no: {run: ['false']}}")
+	failed("v1.1.0", "beforeRebooting/no")
+	holds("one that fails before the reboot", b.booted(two), b.etc("v1.1.0"), b.lists(one, true))
+
 	three := b.image("three")
 	release("v1.2.0", three, healthy("another"))
-	f.is("gw-1", "Failed", "v1.1.0")
+	failed("v1.1.0", "afterUpdating/healthy")
 	holds("one that is not healthy", b.booted(two), b.etc("v1.1.0"))
 
 	four := b.image("four")
 	b.Refuse(four)
 	release("v1.3.0", four, healthy("four"))
-	f.wait("the reason of the one that does not boot", func() error {
-		s, err := f.now()
-		if err != nil {
-			return err
-		}
-		if why := s.devices["gw-1"].Observed.Reason; !strings.Contains(why, "came back as "+two[:12]) {
-			return fmt.Errorf("it is %q", why)
-		}
-		return s.is("gw-1", "Failed", "v1.1.0")
-	})
+	failed("v1.1.0", "came back as "+two[:12])
 	holds("one that does not boot", b.booted(two), b.etc("v1.1.0"), b.lists(four, false))
 
 	five := b.image("five")
-	const slow = "beforeRebooting: {wait: {run: [sleep, '3']}}, afterRebooting: {wait: {run: [sleep, '3']}}, "
+	const slow = "beforeRebooting: {wait: {run: [sleep, '5']}}, afterRebooting: {wait: {run: [sleep, '5']}}, "
 	release("v1.4.0", five, slow+healthy("five"))
 	f.wait("five staged", func() error { return b.says("(staged)", "ostree", "admin", "status") })
 	b.PowerCut()
@@ -141,6 +141,31 @@ func TestSystemOSTree(t *testing.T) {
 	b.Boot()
 	f.is("gw-1", "Current", "v1.4.0")
 	holds("one whose power was cut", b.booted(five), b.etc("v1.4.0"))
+
+	const endless = "afterRebooting: {wait: {run: [sh, -c, 'touch /run/endless; sleep 50'], timeout: 1m}}, "
+	release("v1.5.0", b.image("six"), endless+healthy("six"))
+	for range 3 { // boots
+		f.wait("six at work", func() error { return b.says("", "cat", "/run/endless") })
+		b.PowerCut()
+		b.Boot()
+	}
+	failed("v1.4.0", "3 boots into it without success")
+	holds("one that never gets done", b.booted(five), b.etc("v1.4.0"))
+}
+
+// ended wants a device's last attempt to have ended so, for this reason.
+func (f *fleet) ended(id, code, on, reason string) error {
+	s, err := f.now()
+	if err != nil {
+		return err
+	}
+	if err := s.is(id, code, on); err != nil {
+		return err
+	}
+	if why := s.devices[id].Observed.Reason; !strings.Contains(why, reason) {
+		return fmt.Errorf("the reason is %q, want %q", why, reason)
+	}
+	return nil
 }
 
 // healthy is a release's check of the system that will stay.

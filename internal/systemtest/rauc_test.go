@@ -152,19 +152,7 @@ func TestSystemRauc(t *testing.T) {
 
 	ends := func(what, code, version, image, reason string) {
 		t.Helper()
-		f.wait(what, func() error {
-			s, err := f.now()
-			if err != nil {
-				return err
-			}
-			if err := s.is("gw-1", code, version); err != nil {
-				return err
-			}
-			if why := s.devices["gw-1"].Observed.Reason; !strings.Contains(why, reason) {
-				return fmt.Errorf("the reason is %q, want %q", why, reason)
-			}
-			return nil
-		})
+		f.wait(what, func() error { return f.ended("gw-1", code, version, reason) })
 		if got := b.Run("/usr/lib/edge/os", "booted"); got != image+"\n" {
 			t.Errorf("%s: booted is %q", what, got)
 		}

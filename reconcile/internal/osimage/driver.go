@@ -37,9 +37,9 @@ func New(root string, c *schema.OSConfig) Driver {
 	case c == nil:
 		return nil
 	case c.Driver == schema.OSTree:
-		return &ostree{program: program{root: root}, remote: c.Remote, osName: c.OSName}
+		return &ostree{program: program{root: root, env: untranslated}, remote: c.Remote, osName: c.OSName}
 	case c.Driver == schema.OSBootc:
-		return &bootc{program: program{root: root}}
+		return &bootc{program: program{root: root, env: untranslated}}
 	}
 	return Command(root, c)
 }
@@ -58,8 +58,14 @@ const kernelBootID = "/proc/sys/kernel/random/boot_id"
 // component is the name of this package's failures.
 const component = "os"
 
+// untranslated is for programs whose words are read here.
+var untranslated = []string{"LC_ALL=C.UTF-8"}
+
 // program runs programs for a driver: the host's, with root as working folder.
-type program struct{ root string }
+type program struct {
+	root string
+	env  []string
+}
 
 // BootID is the kernel's own.
 func (p *program) BootID() (string, error) {
@@ -80,7 +86,7 @@ func (p *program) Reboot(ctx context.Context) error {
 }
 
 func (p *program) run(ctx context.Context, what string, argv []string, seconds int) (string, error) {
-	out, err := hooks.Command(ctx, argv, p.root, []string{"GITOPSD_ROOT=" + p.root}, seconds)
+	out, err := hooks.Command(ctx, argv, p.root, append([]string{"GITOPSD_ROOT=" + p.root}, p.env...), seconds)
 	if err == nil {
 		return out, nil
 	}
