@@ -32,8 +32,8 @@ const maxLinks = 40
 // Options of a Root.
 type Options struct {
 	// Step is asked before every operation that changes the disk ("create",
-	// "write", "sync", "chmod", "chown", "rename", "remove", "mkdir",
-	// "syncdir"); an error becomes the operation's. Tests crash and fail with
+	// "write", "sync", "chmod", "chown", "setxattr", "rename", "remove",
+	// "mkdir", "syncdir"); an error becomes the operation's. Tests crash and fail with
 	// it. nil = nothing is asked.
 	Step func(op, path string) error
 	// ReadStep is the same for what reads: "read" of a file's content, "lstat"
@@ -49,6 +49,9 @@ type Meta struct {
 	// ReplaceLink has a written file take the place of a symlink; without it
 	// that is [ErrSymlink].
 	ReplaceLink bool
+	// Attributes are the extended ones that a written file gets; nil = of those
+	// of the file whose place it takes, the ones that are of the place.
+	Attributes *Attributes
 }
 
 // modeBits are the bits of a mode that a Meta sets.

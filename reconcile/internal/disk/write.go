@@ -57,6 +57,12 @@ func (r *Root) replace(p string, src io.Reader, want string, m Meta) (sum string
 	if err != nil {
 		return "", wrap(err)
 	}
+	var attrs Attributes
+	if m.Attributes != nil {
+		attrs = *m.Attributes
+	} else if attrs, err = r.attributesThere(real); err != nil {
+		return "", wrap(err)
+	}
 	tmp := tempBeside(real)
 	if err := r.step("create", tmp); err != nil {
 		return "", wrap(err)
@@ -86,7 +92,15 @@ func (r *Root) replace(p string, src io.Reader, want string, m Meta) (sum string
 	if want != "" && sum != want {
 		return "", wrap(ErrDamaged)
 	}
-	if err := r.metaOf(f, tmp, m); err != nil {
+	if err := r.chown(f, tmp, m); err != nil {
+		return "", wrap(err)
+	}
+	if attrs != nil { // after chown, which takes capabilities away; before chmod, which says what an access list gives at most
+		if err := r.setAttributes(f, tmp, attrs); err != nil {
+			return "", wrap(err)
+		}
+	}
+	if err := r.chmod(f, tmp, m); err != nil {
 		return "", wrap(err)
 	}
 	if err := r.step("sync", tmp); err != nil {
@@ -133,8 +147,29 @@ func (r *Root) writable(p string, replaceLink bool) (string, error) {
 	return real, nil
 }
 
+// attributesThere are those that a file takes over from the one in whose place it
+// comes; nil = there is none, and the folder says what a new file has.
+func (r *Root) attributesThere(real string) (Attributes, error) {
+	info, err := r.root.Lstat(rel(real))
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, nil
+	}
+	a, err := r.attributes(real, follows)
+	if a == nil {
+		a = Attributes{}
+	}
+	return a, err
+}
+
 // metaOf sets owner and then mode, because chown takes setuid and setgid away.
 func (r *Root) metaOf(f *os.File, name string, m Meta) error {
+	if err := r.chown(f, name, m); err != nil {
+		return err
+	}
+	return r.chmod(f, name, m)
+}
+
+func (r *Root) chown(f *os.File, name string, m Meta) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
@@ -144,10 +179,12 @@ func (r *Root) metaOf(f *os.File, name string, m Meta) error {
 		if err := r.step("chown", name); err != nil {
 			return err
 		}
-		if err := f.Chown(m.UID, m.GID); err != nil {
-			return err
-		}
+		return f.Chown(m.UID, m.GID)
 	}
+	return nil
+}
+
+func (r *Root) chmod(f *os.File, name string, m Meta) error {
 	if err := r.step("chmod", name); err != nil {
 		return err
 	}

@@ -200,8 +200,10 @@ func (a *application) dropFile(at string, e *entry, info fs.FileInfo) error {
 			if disk.MetaOf(info) == meta {
 				return nil
 			}
-			a.changed[e.Spec] = true
-			return a.setMeta(at, meta)
+			if !e.Original.Attributes.Capable() { // a change of the owner takes capabilities away
+				a.changed[e.Spec] = true
+				return a.setMeta(at, meta)
+			}
 		}
 	}
 	if info == nil {
@@ -210,6 +212,9 @@ func (a *application) dropFile(at string, e *entry, info fs.FileInfo) error {
 		}
 	}
 	meta.ReplaceLink = isLink(info)
+	if len(e.Original.Attributes) > 0 {
+		meta.Attributes = &e.Original.Attributes
+	}
 	_, err := a.root.CopyFile(path.Join(a.originals(), e.Original.Sum), at, e.Original.Sum, meta)
 	if errors.Is(err, disk.ErrDamaged) || errors.Is(err, fs.ErrNotExist) {
 		// Deleting would lose more: the file stays as it is.
@@ -301,7 +306,7 @@ func (a *application) mismatch(w *want, info fs.FileInfo, managed map[string]*en
 
 func sameEntry(x, y *entry) bool {
 	if x.Original != nil && y.Original != nil {
-		return x.Spec == y.Spec && x.Dir == y.Dir && x.Implicit == y.Implicit && *x.Original == *y.Original
+		return x.Spec == y.Spec && x.Dir == y.Dir && x.Implicit == y.Implicit && x.Original.same(y.Original)
 	}
 	return *x == *y
 }

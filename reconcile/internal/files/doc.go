@@ -14,7 +14,8 @@
 // with a copy of each file and the owner and mode of each folder that was
 // there before, both written before the first change. So Apply may be
 // interrupted anywhere and called again with either spec: the device ends on
-// that one, byte for byte, and nothing of the other stays. What is already as
-// wanted is not written. A file without an owner belongs to the agent's own
-// user. A Controller is for one goroutine.
+// that one, byte for byte, and nothing of the other stays. Labels, access
+// lists and user attributes stay with the path; an original comes back with
+// all of its own. What is already as wanted is not written. A file without an
+// owner belongs to the agent's own user. A Controller is for one goroutine.
 package files

@@ -29,6 +29,12 @@ type original struct {
 	Mode string `json:"mode"`          // octal
 	UID  int    `json:"uid"`
 	GID  int    `json:"gid"`
+
+	Attributes disk.Attributes `json:"attributes,omitempty"` // of a file, extended ones
+}
+
+func (o *original) same(p *original) bool {
+	return o.Sum == p.Sum && o.Mode == p.Mode && o.UID == p.UID && o.GID == p.GID && maps.EqualFunc(o.Attributes, p.Attributes, bytes.Equal)
 }
 
 func (o *original) meta() disk.Meta {
@@ -219,7 +225,9 @@ func (c *Controller) keep(real string, info fs.FileInfo) (*original, error) {
 			return nil, err
 		}
 	}
-	return originalOf(info, sum), nil
+	o := originalOf(info, sum)
+	o.Attributes, err = c.root.Attributes(real)
+	return o, err
 }
 
 // rescue keeps an original that cannot be given back where a person finds it.
