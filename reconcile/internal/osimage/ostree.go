@@ -164,8 +164,11 @@ func (d *ostree) Stage(ctx context.Context, version string) error {
 	return d.makeRoom(ctx, err)
 }
 
-// Undo never has a third system boot next, also not for a moment.
+// Undo never has a third system boot next, also not for a moment. What changes
+// the boot entries comes to its end when the agent is stopped: ostree freezes
+// the file system of /boot for a moment, and killed then it would stay frozen.
 func (d *ostree) Undo(ctx context.Context, to string) error {
+	whole := context.WithoutCancel(ctx)
 	for {
 		all, booted, err := d.deployments(ctx)
 		if err != nil {
@@ -178,12 +181,12 @@ func (d *ostree) Undo(ctx context.Context, to string) error {
 		case kept == 0:
 			return nil
 		case all[0].staged || kept == booted:
-			_, err = d.run(ctx, "undeploy", []string{"ostree", "admin", "undeploy", d.sysroot(), "0"}, undoTimeout)
+			_, err = d.run(whole, "undeploy", []string{"ostree", "admin", "undeploy", d.sysroot(), "0"}, undoTimeout)
 			if err != nil {
 				return err
 			}
 		default:
-			_, err = d.run(ctx, "set-default", []string{"ostree", "admin", "set-default", d.sysroot(), strconv.Itoa(kept)}, undoTimeout)
+			_, err = d.run(whole, "set-default", []string{"ostree", "admin", "set-default", d.sysroot(), strconv.Itoa(kept)}, undoTimeout)
 			return err
 		}
 	}

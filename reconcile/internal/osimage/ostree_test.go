@@ -1,8 +1,11 @@
 package osimage
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -24,7 +27,9 @@ func listed(t *testing.T, list string) (d *ostree, dir string) {
 set -e
 case "$1 $2" in
 "admin status") cat list ;;
-"admin undeploy") sed -i "$(($4 * 2 + 1)),$(($4 * 2 + 2))d" list; head -n 1 list >> defaults ;;
+"admin undeploy")
+	if [ -e slow ]; then touch begun; sleep 0.3; fi
+	sed -i "$(($4 * 2 + 1)),$(($4 * 2 + 2))d" list; head -n 1 list >> defaults ;;
 "admin set-default")
 	n=$(($4 * 2 + 1))
 	{ sed -n "$n,$((n + 1))p" list; sed "$n,$((n + 1))d" list; } > new
@@ -73,6 +78,30 @@ func TestB103_OSTreeUndo(t *testing.T) {
 				t.Errorf("booted next in turn: %q, want %q", said, want)
 			}
 		})
+	}
+}
+
+// What has begun to change the boot entries comes to its end.
+func TestOSTreeUndo_AgentStopped(t *testing.T) {
+	d, dir := listed(t, "  edge B.0 (staged)\n"+origin+"* edge A.0\n"+origin)
+	if err := os.WriteFile(filepath.Join(dir, "slow"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- d.Undo(ctx, a) }()
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "begun")); err == nil {
+			break
+		}
+		runtime.Gosched()
+	}
+	stop()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if got, _ := os.ReadFile(filepath.Join(dir, "defaults")); string(got) != "* edge "+a+".0\n" {
+		t.Errorf("booted next is %q", got)
 	}
 }
 
