@@ -161,7 +161,7 @@ func TestSystemUnits(t *testing.T) {
 	} {
 		more := ""
 		if version == "v5.0.0" {
-			more = "Restart=always\\nRestartSec=100ms"
+			more = "Restart=always\\nRestartSec=1s" // longer than between two looks
 		}
 		f.release("gateways", version, edgeRelease(exec, more, "bad"))
 		f.policy("gateways", version, 1, 0)
