@@ -101,7 +101,7 @@ $(YAML_SERVER)/installed: internal/agreement/package-lock.json
 
 .PHONY: test-system
 test-system: $(ACTIONLINT) $(KUBECONFORM) $(YAML_SERVER)/installed ## run the tests that need root or minutes
-	$(GO) test -tags system -run '^TestSystem' -timeout 20m $(TESTFLAGS) ./...
+	$(GO) test -tags system -run '^TestSystem' -timeout 20m -parallel 3 $(TESTFLAGS) ./...
 
 .PHONY: soak
 soak: ## run 50 agents and two daemons through trouble for SOAK_MINUTES (20), show what grew

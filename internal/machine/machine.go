@@ -92,11 +92,8 @@ func fresh(t testing.TB) *Machine {
 		t.Skip(why)
 	}
 	m := &Machine{t: t, dir: t.TempDir()}
-	for m.number = os.Getpid() % 4096; ; m.number++ { // other tests have machines too
-		m.name = fmt.Sprintf("gitopsd-tb%d", m.number)
-		if _, err := os.Stat("/run/netns/" + m.name); err != nil {
-			break
-		}
+	if err := m.reserve(); err != nil {
+		t.Fatal(err)
 	}
 	if err := m.wire(t.Context()); err != nil {
 		t.Fatal(err)

@@ -17,14 +17,29 @@ func (m *Machine) addresses() (outside, inside string) {
 	return fmt.Sprintf("198.18.%d.%d", block/256, block%256+1), fmt.Sprintf("198.18.%d.%d", block/256, block%256+2)
 }
 
-// wire makes the namespace of the machine and the link to it.
+// reserve finds a number that no other machine of this host has, and makes the
+// network namespace of that name: only one can.
+func (m *Machine) reserve() error {
+	const few = 4096 // keeps all addresses within the block
+	for m.number = os.Getpid() % few; ; m.number = (m.number + 1) % few {
+		m.name = fmt.Sprintf("gitopsd-tb%d", m.number)
+		err := ip("netns", "add", m.name)
+		if err == nil {
+			m.cleanup(func() error { return ip("netns", "delete", m.name) })
+			return nil
+		}
+		if _, taken := os.Stat("/run/netns/" + m.name); taken != nil {
+			return err
+		}
+	}
+}
+
+// wire makes the link to the machine.
 func (m *Machine) wire(ctx context.Context) error {
 	outside, inside := m.addresses()
 	// The name of a link has 15 bytes at most.
 	near := fmt.Sprintf("gtb%d", m.number)
-	m.cleanup(func() error { return ip("netns", "delete", m.name) })
 	for _, line := range []string{
-		"netns add " + m.name,
 		"link add " + near + " type veth peer name host0 netns " + m.name,
 		"addr add " + outside + "/30 dev " + near,
 		"link set " + near + " up",

@@ -67,6 +67,7 @@ func (b *box) tellOnFailure() {
 // TestSystemApplications runs an application of quadlets through its life on
 // real systemd and podman, with images from a registry outside.
 func TestSystemApplications(t *testing.T) {
+	t.Parallel()
 	f := newFleet(newBench(t), t.TempDir())
 	f.device("gw-1", "gateways")
 	b := newBox(f, "gw-1")

@@ -123,6 +123,7 @@ func (b *box) has(file, content string) error {
 // up with its configuration, updates the device, outlives a reboot, goes with
 // its package, and goes on where it was when it comes back.
 func TestSystemPackage(t *testing.T) {
+	t.Parallel()
 	f := newFleet(newBench(t), t.TempDir())
 	f.policy("gateways", "v1.0.0", 1, 0)
 	f.device("gw-1", "gateways")

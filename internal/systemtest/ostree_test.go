@@ -79,6 +79,7 @@ func (b *box) etc(version string) error {
 // does not boot, with the power going while it is staged and when it has booted,
 // and by one that loses it in each of its boots.
 func TestSystemOSTree(t *testing.T) {
+	t.Parallel()
 	f := newFleet(newBench(t), t.TempDir())
 	f.device("gw-1", "gateways")
 	release := func(version, image, hooks string) {

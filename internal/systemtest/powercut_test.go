@@ -29,6 +29,7 @@ const (
 // ends on a good spec: that one's files and units and no others, each running
 // with what stands on the disk, and its hook run.
 func TestSystemPowerCut(t *testing.T) {
+	t.Parallel()
 	cuts := powerCuts
 	if n, err := strconv.Atoi(os.Getenv("GITOPSD_POWER_CUTS")); err == nil {
 		cuts = n

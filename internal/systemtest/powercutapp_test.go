@@ -19,6 +19,7 @@ const appPowerCuts = 3
 // an application, or of the rollback of one that does not become healthy. Each
 // time the container of a good spec runs in the end, alone.
 func TestSystemPowerCutApplication(t *testing.T) {
+	t.Parallel()
 	cuts := appPowerCuts
 	if n, err := strconv.Atoi(os.Getenv("GITOPSD_POWER_CUTS")); err == nil {
 		cuts = n

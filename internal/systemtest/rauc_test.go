@@ -103,6 +103,7 @@ func recipe(t *testing.T) string {
 // health check, one that the boot loader does not boot, and one that is not
 // there. The system is rebooted; the kernel is not.
 func TestSystemRauc(t *testing.T) {
+	t.Parallel()
 	f := newFleet(newBench(t), t.TempDir())
 	f.device("gw-1", "gateways")
 	release := func(version, image, health string) {

@@ -70,6 +70,7 @@ func (f *fleet) failed(id, code, version, on string) {
 // wanted is not touched, a bad one is refused or rolled back, what drifts is put
 // right, and what is dropped is as it was.
 func TestSystemUnits(t *testing.T) {
+	t.Parallel()
 	f := newFleet(newBench(t), t.TempDir())
 	f.policy("gateways", "v1.0.0", 1, 0)
 	f.device("gw-1", "gateways")
