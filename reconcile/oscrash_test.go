@@ -212,13 +212,13 @@ func (e osEnd) meetAll(t *testing.T, states map[string]string, kind string, last
 }
 
 // The power goes all along an OS update, on either side of the boots: of the
-// device, or of the agent alone. It is every third step here; the system test
+// device, or of the agent alone. It is every fifth step here; the system test
 // does both at each of them, also with real programs.
 func TestCrashAllAlongAnOSUpdate(t *testing.T) {
 	states := osStates(t)
 	for i, e := range osEnds() {
 		t.Run(e.name, func(t *testing.T) {
-			for n := 1 + i%3; e.crash(t, states, n, false, n%2 == 0); n += 3 {
+			for n := 1 + i%5; e.crash(t, states, n, false, n%2 == 0); n += 5 {
 			}
 		})
 	}

@@ -177,14 +177,14 @@ func (w way) device(t *testing.T) *device {
 
 // The disk fails at one operation of an update or of a rollback, or from it
 // on: the running agent recovers by itself when that is over, and so does the
-// next one after a power cut. Here it is every fourth operation of an update
-// with trouble that lasts, and every seventh otherwise; the system test does all.
+// next one after a power cut. Here it is every sixth operation of an update with
+// trouble that lasts, and every eleventh otherwise; the system test does all.
 func TestTroubleWithTheDisk(t *testing.T) {
 	eachTrouble(t, func(way string, lasting bool, i int) (first, stride int) {
 		if way == "update" && lasting {
-			return 1 + i/4%4, 4
+			return 1 + i/4%6, 6
 		}
-		return 1 + i%7, 7
+		return 1 + i%11, 11
 	})
 }
 

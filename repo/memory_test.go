@@ -15,7 +15,7 @@ func TestDeviceKeepsNothing(t *testing.T) {
 	everyWay(t, func(t *testing.T, p place) {
 		ctx := context.Background()
 		d := openDevice(t, p)
-		const deliveries, size = 25, 800 << 10
+		const deliveries, size = 25, 400 << 10
 		random := rand.New(rand.NewPCG(1, 2))
 		read := func(i int, old string) string {
 			t.Helper()
@@ -39,7 +39,7 @@ func TestDeviceKeepsNothing(t *testing.T) {
 		for i := range deliveries {
 			tip = read(i+1, tip)
 		}
-		// Together they are 20 MB.
+		// Together they are 10 MB.
 		if after := heap(); after > before+4<<20 {
 			t.Errorf("after %d deliveries of %d bytes %d bytes are in use, %d before", deliveries, size, after, before)
 		}
