@@ -19,6 +19,9 @@ NFPM                  := $(TOOLS)/nfpm-$(NFPM_VERSION)
 
 # More flags for go test, for example TESTFLAGS=-v.
 TESTFLAGS     ?=
+# How many packages are tested at one time: one more than there are processors,
+# because some mostly wait.
+ATONCE        ?= $(shell expr 1 + $$(getconf _NPROCESSORS_ONLN))
 # How long one fuzz target runs.
 FUZZTIME      ?= 20s
 # How long the soak goes on, in minutes.
@@ -47,7 +50,7 @@ build: ## build bin/gitopsd
 # Without vet, which lint runs over the same files.
 .PHONY: test
 test: ## run the fast tests: no root, no network beyond loopback, under three minutes
-	$(GO) test -vet=off $(TESTFLAGS) ./...
+	$(GO) test -vet=off -p $(ATONCE) $(TESTFLAGS) ./...
 
 .PHONY: race
 race: ## run the fast tests with the race detector (needs a C compiler)

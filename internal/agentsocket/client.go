@@ -69,7 +69,7 @@ func ask(conn net.Conn, r Request, got func(Reply) bool) error {
 		return err
 	}
 	if _, err := conn.Write(append(data, '\n')); err != nil {
-		return fmt.Errorf("ask the agent: %w", cause(err))
+		return fmt.Errorf("%w: the connection ended (%w)", ErrNobody, cause(err)) // one too many, for example
 	}
 	if r.Do == DoRunNow {
 		if err := conn.SetDeadline(time.Time{}); err != nil { // an update takes its time
