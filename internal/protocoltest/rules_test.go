@@ -311,7 +311,7 @@ var (
 				old: `	b.retired[dr.id] = rec
 	return b.put(ctx, rec.Path, rec.Status)`, new: `	_ = rec
 	return nil`},
-			{name: "a delivery goes only once its device knows that it left", file: "internal/sweep/publish.go",
+			{name: "a delivery goes only once its device knows that it left", file: "internal/sweep/publish.go", by: "internal/sweep",
 				old: `known != "" && p.sawItsLast(dr.id) {`, new: `known != "" {`},
 			{name: "a device that is back is told so", file: "internal/sweep/draft.go",
 				old: `	if last := d.status.Assignment; d.doc == nil && last != nil {`, new: `	if last := d.status.Assignment; false && d.doc == nil && last != nil {`},

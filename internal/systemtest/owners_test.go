@@ -151,7 +151,7 @@ confirm: off
 	}
 
 	round("Failed", 1)
-	own := []string{"var", "var/lib", "run", "run/gitopsd"} // where the agent keeps its own
+	own := []string{"var", "var/lib", "run", "run/gitopsd", "run/gitopsd/agent.sock"} // where the agent keeps its own
 	sameTree(t, "after the first release was rolled back", snapshot(t, root), before, own...)
 
 	f.release("edge", "v1.1.0", fmt.Sprintf(files, "v1.1.0", "true"))
@@ -218,7 +218,7 @@ func TestSystemOwnersUnknown(t *testing.T) {
 	f.start("serve", serveArgs(b.path("state"), "--repo", f.bare)...)
 	f.start("d1", agentArgs("d1", root, "--repo", f.bare)...)
 	f.is("d1", "Refused", "v0.0.0")
-	sameTree(t, "after the refusal", snapshot(t, root), before, "var", "var/lib", "run", "run/gitopsd")
+	sameTree(t, "after the refusal", snapshot(t, root), before, "var", "var/lib", "run", "run/gitopsd", "run/gitopsd/agent.sock")
 	s, err := f.now()
 	if err != nil {
 		t.Fatal(err)
