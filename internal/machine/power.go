@@ -20,6 +20,9 @@ import (
 // Each run has control groups of its own, or the next one finds them busy.
 var hierarchies = []string{"/sys/fs/cgroup/unified", "/sys/fs/cgroup/systemd"}
 
+// freezeTimeout is for processes that the kernel holds in a system call.
+const freezeTimeout = 2 * time.Second
+
 // power keeps the machine on through its reboots, until it goes off or the
 // power is cut.
 func (m *Machine) power() {
@@ -144,8 +147,39 @@ func (m *Machine) PowerCut() {
 	if ended == nil {
 		return
 	}
+	thaw := m.freeze()
 	if pid != 0 {
 		_ = syscall.Kill(pid, syscall.SIGKILL) // takes its whole pid namespace with it
+		for !dead(pid) {
+			time.Sleep(time.Millisecond)
+		}
 	}
+	thaw() // systemd-nspawn, which is in the group too
 	<-ended
+}
+
+// dead says whether a process, and with it its pid namespace, has ended.
+func dead(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, state, _ := bytes.Cut(stat, []byte(") "))
+	return err != nil || bytes.HasPrefix(state, []byte("Z"))
+}
+
+// freeze stops every process of the machine at once. Without it some would see
+// others end, the first of them all among these, and act on it.
+func (m *Machine) freeze() (thaw func()) {
+	group := filepath.Join(hierarchies[0], m.name)
+	set := func(to string) error { return os.WriteFile(filepath.Join(group, "cgroup.freeze"), []byte(to), 0) }
+	thaw = func() { _ = set("0") } // the group goes with its last process
+	if err := set("1"); err != nil {
+		return thaw // not booted
+	}
+	for end := time.Now().Add(freezeTimeout); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		events, err := os.ReadFile(filepath.Join(group, "cgroup.events"))
+		if err != nil || bytes.Contains(events, []byte("frozen 1")) {
+			return thaw
+		}
+	}
+	m.t.Log("the machine did not freeze: its processes end one after another")
+	return thaw
 }

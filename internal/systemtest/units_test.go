@@ -200,6 +200,8 @@ func TestSystemUnits(t *testing.T) {
 	f.release("gateways", "v6.0.0", strings.Replace(edgeRelease(sleep, "", "six"), "ListenStream=/run/plain.sock", "ListenStream=/run/plainer.sock", 1))
 	f.policy("gateways", "v6.0.0", 1, 0)
 	f.push("v6.0.0")
+	// Meanwhile the system's own update has systemd execute itself anew.
+	b.Run("sh", "-c", "for n in 1 2 3 4 5 6 7 8 9 10 11 12; do systemctl daemon-reexec; sleep 0.5; done")
 	f.is("gw-1", "Current", "v6.0.0")
 	wants("with another socket", append(running, "plain.service"), nil)
 	b.Run("test", "-S", "/run/plainer.sock")

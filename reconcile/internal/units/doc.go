@@ -24,6 +24,7 @@
 // What is to be done because files changed stands on disk before they do, so
 // that Prepare and Finish may be interrupted anywhere and called again with
 // either spec. A unit that is as wanted is neither touched nor restarted. No
-// connection outlives a call. Neither a Controller nor a Manager is safe for
+// connection outlives a call, and a call outlives the connection where systemd
+// executes itself anew. Neither a Controller nor a Manager is safe for
 // concurrent use.
 package units

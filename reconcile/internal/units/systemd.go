@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"path"
+	"syscall"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/dbus"
@@ -32,9 +33,17 @@ const (
 // bus that was stopped or replaced keeps nobody from putting it right.
 type systemd struct{ conn *dbus.Conn }
 
-// Connect reaches the systemd of this device. It is [ErrNoSystemd] where there
-// is none.
+// Connect reaches the systemd of this device, and again where it executes itself
+// anew meanwhile. It is [ErrNoSystemd] where there is none.
 func Connect(ctx context.Context) (Manager, error) {
+	conn, err := connect(ctx, dialSystemd, dialEvery)
+	if err != nil {
+		return nil, err
+	}
+	return &lasting{connection: conn, dial: dialSystemd, every: dialEvery}, nil
+}
+
+func dialSystemd(ctx context.Context) (connection, error) {
 	dial, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
 	type answer struct {
@@ -67,6 +76,11 @@ func Connect(ctx context.Context) (Manager, error) {
 }
 
 func (s *systemd) Close() { s.conn.Close() }
+
+func (s *systemd) lost(err error) bool {
+	var said godbus.Error
+	return !s.conn.Connected() || (!errors.As(err, &said) && (errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)))
+}
 
 // call bounds one question.
 func call(ctx context.Context) (context.Context, context.CancelFunc) {
