@@ -27,7 +27,7 @@ func TestReportHasApplicationsThatDoNotRunFirst(t *testing.T) {
 // written by whoever comes last.
 func TestFileOfAnApplicationIsNamedTwice(t *testing.T) {
 	text := "[Container]\n"
-	p := schema.QuadletPath("web", "web.container")
+	p := schema.QuadletFolder("web", "") + "/web.container"
 	spec := &schema.Spec{
 		Files:        map[string]*schema.File{p: {Content: &text}},
 		Applications: map[string]*schema.Application{"web": {Quadlet: map[string]*schema.Content{"web.container": {Content: &text}}}},

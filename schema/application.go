@@ -3,7 +3,6 @@ package schema
 import (
 	"fmt"
 	"net/url"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +11,7 @@ import (
 // Application is a set of containers that come and go together.
 type Application struct {
 	Quadlet    map[string]*Content `json:"quadlet,omitempty"` // by file name
+	Folder     string              `json:"folder,omitempty"`  // of its quadlets, see [QuadletFolder]
 	Health     *Health             `json:"health,omitempty"`  // nil = its units alone are judged
 	DataPolicy string              `json:"dataPolicy,omitempty"`
 }
@@ -41,13 +41,6 @@ type Health struct {
 type HTTPHealth struct {
 	URL    string `json:"url"`
 	Status int    `json:"status,omitempty"` // 0 = 200
-}
-
-// quadletKinds are the file types of quadlet, with what podman puts behind the
-// name of the unit that it makes of one (podman-systemd.unit(5)).
-var quadletKinds = map[string]string{
-	".container": "", ".kube": "", ".volume": "-volume", ".network": "-network",
-	".pod": "-pod", ".image": "-image", ".build": "-build",
 }
 
 // applicationKinds are the fields of an application that exclude each other.
@@ -99,47 +92,6 @@ func applicationFindings(spec map[string]any, at string) []finding {
 // isQuadlet says whether keys lead to a quadlet file in a spec.
 func isQuadlet(keys []string) bool { return len(keys) == 4 && keys[2] == "quadlet" }
 
-// quadletName says what is wrong with the name of a quadlet file.
-func quadletName(name string) (msg, hint string) {
-	kind := path.Ext(name)
-	stem := strings.TrimSuffix(name, kind)
-	_, known := quadletKinds[kind]
-	switch {
-	case !known:
-		return fmt.Sprintf("%s is no file of quadlet", quote(name)), "end it with .container, .volume, .network, .pod, .kube, .image or .build; other files stand in files"
-	case len(name) > maxQuadletName || !unitStem(stem):
-		return fmt.Sprintf("no unit can be called after %s", quote(name)), "use letters, digits and ._- and begin with a letter or digit"
-	case ownUnit(quadletUnit(name)), isEssential(quadletUnit(name)):
-		return fmt.Sprintf("the unit %s would take the place of one that the device or the agent stands on", quadletUnit(name)), "choose another name"
-	}
-	return "", ""
-}
-
-func isEssential(unit string) bool {
-	_, essential := essentialUnits[unit]
-	return essential
-}
-
-// maxQuadletName leaves room in a unit's name for what podman puts behind it.
-const maxQuadletName = 200
-
-func unitStem(s string) bool {
-	for i, c := range []byte(s) {
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
-		if !letter && (i == 0 || !strings.ContainsRune("._-", rune(c))) {
-			return false
-		}
-	}
-	return s != ""
-}
-
-// quadletUnit is the unit that podman makes of a quadlet file which does not
-// name another one.
-func quadletUnit(name string) string {
-	kind := path.Ext(name)
-	return strings.TrimSuffix(name, kind) + quadletKinds[kind] + ".service"
-}
-
 // healthChecks are the fields of a health that exclude each other.
 var healthChecks = []string{"command", "http", "unit"}
 
@@ -181,6 +133,10 @@ func wholeApplications(spec map[string]any, at string) []finding {
 		app, _ := applications[name].(map[string]any)
 		here := at + "/applications/" + escapePointer(name)
 		quadlets, _ := app["quadlet"].(map[string]any)
+		folder, _ := app["folder"].(string)
+		if why := quadletFolderProblem(name, folder); why != "" {
+			found = append(found, finding{pointer: here, rule: ruleApplication, atKey: true, msg: why, hint: "choose another name, or another folder"})
+		}
 		if len(quadlets) == 0 {
 			found = append(found, finding{pointer: here, rule: ruleApplication, atKey: true,
 				msg: fmt.Sprintf("the application %s has nothing to run", quote(name)), hint: "set quadlet, or null to remove the application"})
@@ -192,7 +148,8 @@ func wholeApplications(spec map[string]any, at string) []finding {
 				found = append(found, finding{pointer: place, rule: ruleContent, atKey: true,
 					msg: fmt.Sprintf("the quadlet file %s has no content", quote(file)), hint: "set content, contentBase64 or source"})
 			}
-			unit := quadletUnit(file)
+			text, _ := entry["content"].(string) // what a template or a payload says, the device knows
+			unit := QuadletUnit(file, []byte(text))
 			if other, taken := units[unit]; taken {
 				found = append(found, finding{pointer: place, rule: ruleQuadletClash, atKey: true,
 					msg: fmt.Sprintf("the unit %s is made by %s too", unit, other), hint: "rename one of the files"})
@@ -202,7 +159,7 @@ func wholeApplications(spec map[string]any, at string) []finding {
 					msg: fmt.Sprintf("the unit %s is made by %s of the application %s too", unit, quote(file), quote(name)), hint: "rename one of them, or leave its content out"})
 			}
 			units[unit] = fmt.Sprintf("%s of the application %s", quote(file), quote(name))
-			if p := QuadletPath(name, file); files[p] != nil {
+			if p := QuadletFolder(name, folder) + "/" + file; files[p] != nil {
 				found = append(found, finding{pointer: at + "/files/" + escapePointer(p), rule: rulePathClash, atKey: true,
 					msg: fmt.Sprintf("%s is a file of the application %s too", quote(p), quote(name)), hint: "remove one of them"})
 			}
@@ -221,12 +178,6 @@ func wholeApplications(spec map[string]any, at string) []finding {
 	}
 	return found
 }
-
-// quadletFolder is where podman looks for an administrator's quadlets.
-const quadletFolder = "/etc/containers/systemd/"
-
-// QuadletPath is where a quadlet file of an application stands on a device.
-func QuadletPath(application, file string) string { return quadletFolder + application + "/" + file }
 
 // States of an application in a report.
 const (

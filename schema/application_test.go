@@ -33,14 +33,38 @@ func TestQuadletUnits(t *testing.T) {
 		"web.container": "web.service", "web.kube": "web.service", "web.pod": "web-pod.service", "web.volume": "web-volume.service",
 		"web.network": "web-network.service", "web.image": "web-image.service", "web.build": "web-build.service", "a.b.container": "a.b.service",
 	} {
-		if got := quadletUnit(file); got != want {
+		if got := QuadletUnit(file, nil); got != want {
 			t.Errorf("%s makes %s, want %s", file, got, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"[Container]\nServiceName=edge\n": "edge.service", "[Container]\nServiceName=\n": "web.service", "[Pod]\nServiceName=edge\n": "web.service",
+	} {
+		if got := QuadletUnit("web.container", []byte(text)); got != want {
+			t.Errorf("%q makes %s, want %s", text, got, want)
 		}
 	}
 	for _, file := range []string{"", ".container", "web", "../web.container", "a/b.container", "web@.container", "-web.container",
 		"gitopsd-agent.container", "web.yaml", strings.Repeat("x", 300) + ".container", "wéb.container"} {
 		if msg, _ := quadletName(file); msg == "" {
 			t.Errorf("%q is taken as a quadlet file", file)
+		}
+	}
+}
+
+func TestQuadletFolders(t *testing.T) {
+	for _, c := range []struct{ name, folder, want string }{
+		{"web", "", "/etc/containers/systemd/web"},
+		{"web", ".", "/etc/containers/systemd"},
+		{"web", "Old_web", "/etc/containers/systemd/Old_web"},
+	} {
+		if got := QuadletFolder(c.name, c.folder); got != c.want || quadletFolderProblem(c.name, c.folder) != "" {
+			t.Errorf("%q in %q stands in %q, want %q", c.name, c.folder, got, c.want)
+		}
+	}
+	for _, c := range [][2]string{{"web", ".."}, {"web", "a/b"}, {"web", "x.d"}, {"users", ""}, {"web", "users"}, {"../x", ""}, {"web", "-x"}} {
+		if quadletFolderProblem(c[0], c[1]) == "" {
+			t.Errorf("%q is taken in the folder %q", c[0], c[1])
 		}
 	}
 }

@@ -73,7 +73,7 @@ func canChange(spec map[string]any, p string) bool {
 			}
 		}
 	}
-	for field, folder := range map[string]string{"units": path.Clean(unitFolder), "applications": path.Clean(quadletFolder)} {
+	for field, folder := range map[string]string{"units": path.Clean(unitFolder), "applications": quadletRoot} {
 		if entries, _ := spec[field].(map[string]any); len(entries) > 0 && (liesWithin(p, folder) || liesWithin(folder, p)) {
 			return true
 		}

@@ -1,46 +1,42 @@
 package main
 
 import (
-	"bytes"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
-	"github.com/gitopsd/gitopsd/internal/preview"
 	"github.com/gitopsd/gitopsd/reconcile"
 	"github.com/gitopsd/gitopsd/schema"
 )
 
-// largestInline is what of a text stands in the document itself, in bytes: more
-// is nothing that people read there.
-const largestInline = 8 << 10
-
 type importOptions struct {
-	files, units []string
-	labels       []string
-	device, to   string
-	secrets      bool
+	files, units, applications []string
+	labels                     []string
+	device, to                 string
+	secrets                    bool
 }
 
 func agentImportCommand(a *app) *cobra.Command {
 	var o importOptions
 	cmd := &cobra.Command{
-		Use:   "import --file PATH... --unit NAME...",
+		Use:   "import --file PATH... --unit NAME... --application NAME...",
 		Short: "Write a Device file from what is on this machine",
 		Long: `Write a Device file that has this machine as it is: the files that you name with
-their content, mode, owner and group, and units of systemd by their name, with
-their drop-ins and whether they are enabled. What is as its release says already
-is taken over without being written or restarted.
+their content, mode, owner and group; units of systemd by their name, with
+their drop-ins and whether they are enabled; and applications by their quadlet
+files. What is as its release says already is taken over without being written
+or restarted, so whatever could not be that is refused, all of it at once.
+
+The quadlet files of --application web are those of /etc/containers/systemd/web
+or, where that is none, web.container and its like in the folder above, with
+those that they name. web=FOLDER and web=FILE say where else they are.
 
 Without --to the document is printed, and every content stands in it. With --to,
 a folder of a fleet repository, it becomes devices/ID.yaml there, and contents
@@ -52,11 +48,13 @@ refused, since all who read the repository would read it; --secrets takes it.`,
 		Args:                  args(0, 0, ""),
 		Example: `  gitopsd agent import --device gw-1 --file /etc/chrony.conf
   gitopsd agent import --to ~/fleet --file /etc/motd --unit edge.service
-  gitopsd agent import --to ~/fleet --label site=oslo --unit edge.timer`,
+  gitopsd agent import --to ~/fleet --label site=oslo --unit edge.timer
+  gitopsd agent import --application web --application db=my_db.container`,
 	}
 	options := bindLocal(cmd)
 	cmd.Flags().StringArrayVar(&o.files, "file", nil, "`path` of a file to have; may be given again")
 	cmd.Flags().StringArrayVar(&o.units, "unit", nil, "`name` of a unit of systemd to have; may be given again")
+	cmd.Flags().StringArrayVar(&o.applications, "application", nil, "`name` of an application to have, or NAME=FOLDER, or NAME=FILE; may be given again")
 	cmd.Flags().StringArrayVar(&o.labels, "label", nil, "`key=value` of a label of the device; may be given again")
 	cmd.Flags().StringVar(&o.device, "device", "", "`id` of the device (default that of the agent's configuration)")
 	cmd.Flags().StringVar(&o.to, "to", "", "`folder` of the fleet repository to write to")
@@ -71,17 +69,9 @@ refused, since all who read the repository would read it; --secrets takes it.`,
 	return cmd
 }
 
-// imported is a Device in the making, and the files beside it.
-type imported struct {
-	options importOptions
-	doc     schema.Device
-	beside  map[string][]byte // by path in the repository
-	refused []error
-}
-
 func (a *app) importDevice(d *device, o importOptions) error {
-	if len(o.files)+len(o.units) == 0 {
-		return withHint(usagef("nothing is named to be imported"), "name files with --file, and units with --unit")
+	if len(o.files)+len(o.units)+len(o.applications) == 0 {
+		return withHint(usagef("nothing is named to be imported"), "name files with --file, units with --unit, and applications with --application")
 	}
 	o.device = or(o.device, d.state.Device)
 	if !deviceID.MatchString(o.device) {
@@ -109,105 +99,50 @@ func (a *app) importDevice(d *device, o importOptions) error {
 	if err := errors.Join(i.refused...); err != nil {
 		return permission(err)
 	}
+	for _, note := range i.notes {
+		a.sayln("note: %s", clean(note))
+	}
 	text, err := schema.Encode(&i.doc)
 	if err != nil {
 		return fmt.Errorf("write the device: %w", err)
+	}
+	i.beside["devices/"+o.device+".yaml"] = text
+	if err := a.checkImport(i); err != nil {
+		return err
 	}
 	if o.to == "" {
 		_, err := a.out.Write(text)
 		return err
 	}
-	i.beside["devices/"+o.device+".yaml"] = text
 	return a.writeImport(o.to, i)
 }
 
-// read takes everything that was named, and notes what cannot be had.
-func (i *imported) read(live *reconcile.Live) {
-	desired := map[string]any{}
-	files := map[string]any{}
-	for _, p := range i.options.files {
-		f, err := live.File(path.Clean(p))
-		if err != nil {
-			i.refused = append(i.refused, fmt.Errorf("import %s: %w", p, err))
-			continue
+// checkImport refuses a document that no repository could have.
+func (a *app) checkImport(i *imported) error {
+	var all changedSource
+	for _, name := range slices.Sorted(maps.Keys(i.beside)) {
+		all.changes = append(all.changes, fileChange{path: name, after: i.beside[name]})
+	}
+	all.source = noFiles{}
+	loader := schema.Loader{OwnVersion: a.build.Version}
+	fleet, err := loader.Load(&all)
+	if err != nil {
+		return fmt.Errorf("check the device: %w", err)
+	}
+	var wrong []error
+	for _, p := range fleet.Problems {
+		if p.Severity == schema.SeverityError {
+			wrong = append(wrong, errors.New(problemText(p)))
 		}
-		one := i.content(f)
-		for name, value := range map[string]string{"mode": f.Mode, "owner": f.Owner, "group": f.Group} {
-			if value != "" {
-				one[name] = value
-			}
-		}
-		files[f.Path] = one
 	}
-	units := map[string]any{}
-	for _, name := range i.options.units {
-		u, err := live.Unit(name)
-		if err != nil {
-			i.refused = append(i.refused, fmt.Errorf("import %s: %w", name, err))
-			continue
-		}
-		units[name] = i.unit(u)
-	}
-	if len(files) > 0 {
-		desired["files"] = files
-	}
-	if len(units) > 0 {
-		desired["units"] = units
-	}
-	i.doc.Spec.Desired = desired
+	return errors.Join(wrong...)
 }
 
-func (i *imported) unit(u *reconcile.LiveUnit) map[string]any {
-	one := map[string]any{}
-	if u.Masked {
-		one["state"] = "masked"
-		return one
-	}
-	if u.File != nil {
-		one = i.content(u.File)
-	}
-	drops := map[string]any{}
-	for name, f := range u.DropIns {
-		drops[name] = i.content(f)
-	}
-	if len(drops) > 0 {
-		one["dropIns"] = drops
-	}
-	if u.Enabled {
-		one["enabled"] = true
-	}
-	if len(one) == 0 {
-		i.refused = append(i.refused, fmt.Errorf("import %s: /etc/systemd/system has neither its file nor a drop-in, and nothing wants it: there is nothing of it to write down", u.Name))
-	}
-	return one
-}
+// noFiles is a repository without any.
+type noFiles struct{}
 
-// content is a file's content as a spec writes it.
-func (i *imported) content(f *reconcile.LiveFile) map[string]any {
-	text := utf8.Valid(f.Data) && bytes.IndexByte(f.Data, 0) < 0
-	if !i.options.secrets {
-		why := ""
-		if !f.Shown {
-			why = "not everybody on this machine may read it"
-		} else if text {
-			why = preview.LooksSecret(f.Path, string(f.Data))
-		} else {
-			why = preview.LooksSecret(f.Path, "")
-		}
-		if why != "" {
-			i.refused = append(i.refused, withHint(fmt.Errorf("import %s: %s, and all who read the repository would", f.Path, why), "leave secrets on the device; --secrets takes it all the same"))
-		}
-	}
-	switch {
-	case text && (len(f.Data) <= largestInline || i.options.to == ""):
-		return map[string]any{"content": string(f.Data)}
-	case i.options.to == "":
-		return map[string]any{"contentBase64": base64.StdEncoding.EncodeToString(f.Data)}
-	}
-	source := "files/" + i.options.device + f.Path
-	i.beside[source] = f.Data
-	return map[string]any{"source": source}
-}
+func (noFiles) Entries() ([]schema.Entry, error)         { return nil, nil }
+func (noFiles) Read(schema.Entry, int64) ([]byte, error) { return nil, fs.ErrNotExist }
 
 // writeImport writes the files of an import into a fleet repository, all of
 // them or none; the one that people read comes last.

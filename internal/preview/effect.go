@@ -3,6 +3,7 @@ package preview
 import (
 	"cmp"
 	"maps"
+	"path"
 	"reflect"
 	"slices"
 	"strings"
@@ -53,7 +54,7 @@ func restartedApplications(from, to map[string]any) []string {
 	for name, v := range after {
 		was, _ := before[name].(map[string]any)
 		is, _ := v.(map[string]any)
-		if was != nil && is != nil && !equal(was["quadlet"], is["quadlet"]) {
+		if was != nil && is != nil && (!equal(was["quadlet"], is["quadlet"]) || was["folder"] != is["folder"]) {
 			changed = append(changed, "application "+name)
 		}
 	}
@@ -142,12 +143,19 @@ func changedPaths(from, to map[string]any) []string {
 		for _, side := range []map[string]any{a, b} {
 			for name := range side {
 				if !reflect.DeepEqual(a[name], b[name]) {
-					paths = append(paths, folder+name)
+					paths = append(paths, path.Join(folder, cmp.Or(folderOf(side[name]), name)))
 				}
 			}
 		}
 	}
 	return paths
+}
+
+// folderOf is the folder that an application names; "" for all else.
+func folderOf(entry any) string {
+	e, _ := entry.(map[string]any)
+	folder, _ := e["folder"].(string)
+	return folder
 }
 
 // due says whether a hook runs where these paths change.

@@ -41,4 +41,12 @@ func TestEffectOf_RestartedApplications(t *testing.T) {
 	if got := effectOf(Side{Spec: from}, Side{Spec: to}).Restarts; !slices.Equal(got, []string{"application a"}) {
 		t.Errorf("restarts are %q, want only the application whose files changed", got)
 	}
+	moved := app("1", "1m")
+	moved["folder"] = "."
+	to = map[string]any{"applications": map[string]any{"a": app("1", "1m"), "b": moved}, "hooks": map[string]any{"afterUpdating": map[string]any{
+		"own": map[string]any{"if": map[string]any{"changed": []any{"/etc/containers/systemd/web.container"}}},
+	}}}
+	if got := effectOf(Side{Spec: from}, Side{Spec: to}); !slices.Equal(got.Restarts, []string{"application b"}) || len(got.Hooks) != 1 {
+		t.Errorf("the effect is %+v, want that of an application that moved", got)
+	}
 }

@@ -273,10 +273,18 @@ func (m *manager) Reload(context.Context) error {
 		return err
 	}
 	m.w.loaded = map[string]string{}
-	found, _ := filepath.Glob(filepath.Join(m.w.dir, "etc/containers/systemd/*/*"))
-	for _, p := range found {
+	generated := filepath.Join(m.w.dir, "run/systemd/generator")
+	if err := errors.Join(os.RemoveAll(generated), os.MkdirAll(generated, 0o755)); err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	for _, p := range m.w.quadlets() {
 		name := filepath.Base(p)
 		kind := filepath.Ext(name)
+		if seen[name] {
+			continue // podman reads the first
+		}
+		seen[name] = true
 		text, err := os.ReadFile(p)
 		if err != nil {
 			return err
@@ -286,8 +294,21 @@ func (m *manager) Reload(context.Context) error {
 			unit += "-network"
 		}
 		m.w.loaded[unit+".service"] = string(text)
+		if err := os.WriteFile(filepath.Join(generated, unit+".service"), []byte("[Unit]\nSourcePath="+p+"\n"), 0o644); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// quadlets are the files that podman's generator finds, in its order.
+func (w *world) quadlets() []string {
+	var all []string
+	for _, at := range []string{"etc/containers/systemd/*.*", "etc/containers/systemd/*/*"} {
+		found, _ := filepath.Glob(filepath.Join(w.dir, at))
+		all = append(all, found...)
+	}
+	return all
 }
 
 func (m *manager) States(_ context.Context, names ...string) ([]units.State, error) {
@@ -388,11 +409,12 @@ func (w *world) runs(spec *schema.Spec) error {
 	if len(w.failed) > 0 {
 		return fmt.Errorf("failed units stay: %v", w.failed)
 	}
-	got, _ := filepath.Glob(filepath.Join(w.dir, "etc/containers/systemd/*/*"))
+	got := w.quadlets()
+	slices.Sort(got)
 	var files []string
 	for name, app := range spec.Applications {
 		for file := range app.Quadlet {
-			files = append(files, filepath.Join(w.dir, schema.QuadletPath(name, file)))
+			files = append(files, filepath.Join(w.dir, schema.QuadletFolder(name, app.Folder), file))
 		}
 	}
 	slices.Sort(files)

@@ -34,6 +34,11 @@ type applied struct {
 	// started anew where the spec still wants it.
 	Hash  string `json:"hash,omitempty"`
 	Units []unit `json:"units,omitempty"` // all that may be there, of before and after
+	// Before are those of its units that ran before it was ours, and Taken is
+	// the hash that it was taken over with: they run again when it is dropped,
+	// and go on running where nothing has changed.
+	Before []string `json:"before,omitempty"`
+	Taken  string   `json:"taken,omitempty"`
 }
 
 // pulled is an image that was not there before we pulled it. The entry is
@@ -116,10 +121,20 @@ func (r *record) clone() *record {
 	out := *r
 	out.Apps = make(map[string]*applied, len(r.Apps))
 	for name, a := range r.Apps {
-		out.Apps[name] = &applied{Hash: a.Hash, Units: slices.Clone(a.Units)}
+		out.Apps[name] = &applied{Hash: a.Hash, Units: slices.Clone(a.Units), Before: a.Before, Taken: a.Taken}
 	}
 	out.Pulled = slices.Clone(r.Pulled)
 	return &out // the maps of images are replaced, not changed
+}
+
+// has says whether a unit is one of ours.
+func (r *record) has(name string) bool {
+	for _, a := range r.Apps {
+		if slices.ContainsFunc(a.Units, func(u unit) bool { return u.Name == name }) {
+			return true
+		}
+	}
+	return false
 }
 
 // add makes an application's units those of before and after.

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -24,6 +27,10 @@ func (c *Controller) Check(ctx context.Context, spec *schema.Spec, p Payloads) e
 		return err
 	}
 	defer m.Close()
+	r, err := c.load()
+	if err != nil {
+		return err
+	}
 	var errs []error
 	for _, w := range all {
 		states, err := m.States(ctx, names(w.units)...)
@@ -31,12 +38,45 @@ func (c *Controller) Check(ctx context.Context, spec *schema.Spec, p Payloads) e
 			return speaking(ctx, err)
 		}
 		for _, s := range states {
-			if f := s.Fragment; f != "" && !strings.HasPrefix(f, "/run/systemd/generator") {
+			switch f := s.Fragment; {
+			case f == "":
+			case !strings.HasPrefix(f, "/run/systemd/generator"):
 				errs = append(errs, failure.Permanent(component, w.name, "a unit %s is on the device already: %s", s.Name, f))
+			case !r.has(s.Name):
+				// Of several files of one name podman reads the first, and none of ours
+				// would count.
+				if from := c.madeOf(f); from != "" && path.Dir(from) != c.real(w.folder) {
+					errs = append(errs, failure.Permanent(component, w.name, "the unit %s is made of %s already; remove that file, or take it over with the folder that it is in", s.Name, from))
+				}
 			}
 		}
 	}
 	return failure.Join(errs...)
+}
+
+// real is a folder without symlinks, as podman's generator tells it.
+func (c *Controller) real(folder string) string {
+	if host, err := c.Root.HostPath(folder); err == nil {
+		return host
+	}
+	return folder
+}
+
+// sourceLine is where a generator says what it has made a unit of.
+var sourceLine = regexp.MustCompile(`(?m)^SourcePath=(.+)$`)
+
+// madeOf is the file that a generated unit is made of, or "".
+func (c *Controller) madeOf(unitFile string) string {
+	const most = 1 << 20 // bytes of a unit's file
+	data, err := c.Root.ReadFile(unitFile, most)
+	if err != nil {
+		return "" // it has gone since
+	}
+	m := sourceLine.FindSubmatch(data)
+	if m == nil {
+		return ""
+	}
+	return string(m[1])
 }
 
 func (c *Controller) connect(ctx context.Context) (units.Manager, error) {
@@ -88,13 +128,13 @@ func (c *Controller) Prepare(ctx context.Context, spec *schema.Spec, p Payloads,
 		was := r.Apps[w.name]
 		switch {
 		case was == nil:
-			took, err := c.takeOver(ctx, w, drift)
+			ran, whole, err := c.runsAlready(ctx, w)
 			if err != nil {
 				return err
 			}
-			r.Apps[w.name] = &applied{Units: w.units}
-			if took {
-				r.Apps[w.name].Hash = w.hash
+			r.Apps[w.name] = &applied{Units: w.units, Before: ran}
+			if whole && !slices.ContainsFunc(drift, func(p string) bool { return w.has(p) }) {
+				r.Apps[w.name].Hash, r.Apps[w.name].Taken = w.hash, w.hash
 				continue
 			}
 		case was.Hash == w.hash:
@@ -106,36 +146,38 @@ func (c *Controller) Prepare(ctx context.Context, spec *schema.Spec, p Payloads,
 		r.Reload = true
 	}
 	for name, a := range r.Apps {
-		if !wanted[name] {
+		switch {
+		case wanted[name]:
+		case a.Hash != "" && a.Hash == a.Taken: // it is what was there before
+			delete(r.Apps, name)
+		default:
 			a.Hash, r.Reload = "", true
 		}
 	}
 	return c.save(r)
 }
 
-// takeOver says whether an application that is not in the record runs already
-// from files that are as wanted.
-func (c *Controller) takeOver(ctx context.Context, w *want, drift []string) (bool, error) {
-	for file := range w.files {
-		if slices.Contains(drift, schema.QuadletPath(w.name, file)) {
-			return false, nil
-		}
-	}
+// runsAlready lists the units of an application that is not in the record and
+// run, and says whether all of it does.
+func (c *Controller) runsAlready(ctx context.Context, w *want) (ran []string, whole bool, err error) {
 	m, err := c.connect(ctx)
 	if err != nil {
-		return false, err
+		return nil, false, err
 	}
 	defer m.Close()
 	states, err := m.States(ctx, active(w.units)...)
 	if err != nil {
-		return false, speaking(ctx, err)
+		return nil, false, speaking(ctx, err)
 	}
-	for _, s := range states {
-		if !s.Running() && !s.Oneshot {
-			return false, nil
+	whole = true
+	for i := range states {
+		if states[i].Running() {
+			ran = append(ran, states[i].Name)
+		} else if !states[i].Oneshot {
+			whole = false
 		}
 	}
-	return true, nil
+	return ran, whole, nil
 }
 
 // Switch stops what Prepare found to be stopped, and starts what the spec
@@ -179,14 +221,42 @@ func (c *Controller) Switch(ctx context.Context, spec *schema.Spec, p Payloads, 
 			}
 		}
 		next.Apps[w.name] = &applied{Hash: w.hash, Units: w.units}
+		if was := r.Apps[w.name]; was != nil {
+			next.Apps[w.name].Before, next.Apps[w.name].Taken = was.Before, was.Taken
+		}
 		for _, name := range active(w.units) {
 			start = append(start, units.Job{Verb: units.Start, Unit: name})
 		}
 	}
-	if err := c.start(ctx, m, start); err != nil {
+	given, err := c.giveBack(ctx, m, r, next)
+	if err != nil {
+		return err
+	}
+	if err := c.start(ctx, m, append(start, given...)); err != nil {
 		return err
 	}
 	return c.save(next)
+}
+
+// giveBack are the starts of what ran before an application was ours and is
+// made again, now that it is ours no more and its files have come back.
+func (c *Controller) giveBack(ctx context.Context, m units.Manager, r, next *record) ([]units.Job, error) {
+	var jobs []units.Job
+	for _, name := range slices.Sorted(maps.Keys(r.Apps)) {
+		if next.Apps[name] != nil {
+			continue
+		}
+		states, err := m.States(ctx, r.Apps[name].Before...)
+		if err != nil {
+			return nil, speaking(ctx, err)
+		}
+		for i := range states {
+			if s := &states[i]; !s.Missing() && !next.has(s.Name) {
+				jobs = append(jobs, units.Job{Verb: units.Start, Unit: s.Name})
+			}
+		}
+	}
+	return jobs, nil
 }
 
 // start begins what does not run. A unit that has run and ended as it should

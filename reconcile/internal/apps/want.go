@@ -28,7 +28,7 @@ func Files(spec *schema.Spec) map[string]*schema.File {
 			if c == nil {
 				c = &schema.Content{}
 			}
-			files[schema.QuadletPath(name, file)] = &schema.File{Content: c.Content, ContentBase64: c.ContentBase64, Payload: c.Payload}
+			files[schema.QuadletFolder(name, app.Folder)+"/"+file] = &schema.File{Content: c.Content, ContentBase64: c.ContentBase64, Payload: c.Payload}
 		}
 	}
 	return files
@@ -37,11 +37,18 @@ func Files(spec *schema.Spec) map[string]*schema.File {
 // want is one application as a spec wants it.
 type want struct {
 	name   string
+	folder string            // of its files
 	hash   string            // of all that goes into it
 	files  map[string][]byte // by file name
 	images []string          // that it has pulled, in the order of its files
 	units  []unit            // that its files make; only where they were asked for
 	health *schema.Health
+}
+
+// has says whether a path is one of its files.
+func (w *want) has(p string) bool {
+	file, below := strings.CutPrefix(p, w.folder+"/")
+	return below && w.files[file] != nil
 }
 
 // wants reads the applications of a spec, by name.
@@ -57,8 +64,15 @@ func wants(spec *schema.Spec, p Payloads) ([]*want, error) {
 			errs = append(errs, failure.Permanent(component, name, "it has nothing to run"))
 			continue
 		}
-		w := &want{name: name, files: map[string][]byte{}, health: app.Health}
+		if why := schema.QuadletProblem(name, app); why != "" {
+			errs = append(errs, failure.Permanent(component, name, "%s", why))
+			continue
+		}
+		w := &want{name: name, folder: schema.QuadletFolder(name, app.Folder), files: map[string][]byte{}, health: app.Health}
 		sum := sha256.New()
+		if app.Folder != "" { // what its files name by relative paths is elsewhere then
+			fmt.Fprintf(sum, "%s\n", w.folder)
+		}
 		for _, file := range slices.Sorted(maps.Keys(app.Quadlet)) {
 			data, err := content(app.Quadlet[file], p)
 			if err != nil {

@@ -2,7 +2,10 @@ package files
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
+	"unicode"
 
 	"github.com/gitopsd/gitopsd/reconcile/internal/disk"
 )
@@ -14,6 +17,14 @@ type Live struct {
 	Mode         string // octal; "" = what a spec has without one
 	Owner, Group string // "" = the agent's own
 	Shown        bool   // everybody on the device may read it
+}
+
+// Mentions says whether the text of the file has a name of another file as a
+// word.
+func (l *Live) Mentions(name string) bool {
+	return slices.Contains(strings.FieldsFunc(string(l.Data), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._@-", r)
+	}), name)
 }
 
 // ReadLive reads a file of at most limit bytes for a spec. What no spec may

@@ -97,7 +97,7 @@ func brought(spec *schema.Spec, name string) bool {
 		if u := spec.Units[n]; u != nil && u.IsSet() {
 			return true
 		}
-		for _, f := range readFolders {
+		for _, f := range unitFolders {
 			if spec.Files[f+"/"+n] != nil {
 				return true
 			}
@@ -109,10 +109,14 @@ func brought(spec *schema.Spec, name string) bool {
 // install is a line that asks for a link, in a section of its own.
 var install = regexp.MustCompile(`(?m)^\[Install\]\s*(?:\n[^\[].*|\n)*?\n(?:WantedBy|RequiredBy|UpheldBy|Alias)\s*=\s*\S`)
 
+// Installs says whether the text of a unit asks for links, without which it
+// cannot be enabled.
+func Installs(text string) bool { return install.MatchString(text) }
+
 // installs says whether a unit's file or a drop-in of it asks for links.
 func installs(name string, texts map[string]string) bool {
 	for p, text := range texts {
-		if concerns(unitOf(p), name) && install.MatchString(text) {
+		if concerns(unitOf(p), name) && Installs(text) {
 			return true
 		}
 	}

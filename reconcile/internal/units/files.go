@@ -11,9 +11,12 @@ import (
 // packages and of the image.
 const folder = "/etc/systemd/system"
 
-// readFolders are where systemd finds units, each with what is below it: what
-// changes there it has to read anew.
-var readFolders = []string{folder, "/etc/systemd/system.conf.d", "/usr/lib/systemd/system", "/lib/systemd/system", "/usr/local/lib/systemd/system", "/run/systemd/system"}
+// unitFolders are where systemd finds units, first those that come first.
+var unitFolders = []string{folder, "/run/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"}
+
+// readFolders are those of which systemd has to read anew what changes in or
+// below them.
+var readFolders = append([]string{"/etc/systemd/system.conf.d"}, unitFolders...)
 
 // Files gives the files that the units of a spec are made of, by path.
 func Files(spec *schema.Spec) map[string]*schema.File {
@@ -77,6 +80,20 @@ func templateOf(name string) string {
 
 func isTemplate(name string) bool {
 	return strings.HasSuffix(strings.TrimSuffix(name, path.Ext(name)), "@")
+}
+
+// Sources are where systemd finds the file of a unit, or of the template that it
+// is an instance of, in its order.
+func Sources(name string) []string {
+	var all []string
+	for _, n := range []string{name, templateOf(name)} {
+		for _, f := range unitFolders {
+			if n != "" {
+				all = append(all, f+"/"+n)
+			}
+		}
+	}
+	return all
 }
 
 // read says whether systemd reads a file as a unit or a part of one.

@@ -1,0 +1,115 @@
+package apps
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gitopsd/gitopsd/reconcile/internal/failure"
+	"github.com/gitopsd/gitopsd/reconcile/internal/units"
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+// here puts a quadlet on the device that nobody has assigned, and starts it.
+func (w *world) here(file, text string) {
+	w.t.Helper()
+	p := filepath.Join(w.dir, "etc/containers/systemd", file)
+	if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := os.WriteFile(p, []byte(text), 0o644); err != nil {
+		w.t.Fatal(err)
+	}
+	m := &manager{w: w}
+	if err := m.Reload(context.Background()); err != nil {
+		w.t.Fatal(err)
+	}
+	unit := strings.TrimSuffix(filepath.Base(file), ".container") + ".service"
+	if err := m.Do(context.Background(), units.Job{Verb: units.Start, Unit: unit}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func inFolder(spec *schema.Spec, folder string) *schema.Spec {
+	for _, app := range spec.Applications {
+		app.Folder = folder
+	}
+	return spec
+}
+
+// What runs before its first release is taken over where it is, and is what it
+// was before when a release drops it, changed in between or not.
+func TestApplicationThatWasThereBefore(t *testing.T) {
+	for _, folder := range []string{"", ".", "Old_web"} {
+		for _, changed := range []bool{false, true} {
+			w := stocked(t)
+			text := container("reg/web:1", "a")
+			at := strings.TrimPrefix(schema.QuadletFolder("web", folder)+"/web.container", "/etc/containers/systemd/")
+			w.here(at, text)
+			adopted := inFolder(specOf(map[string]map[string]string{"web": {"web.container": text}}), folder)
+			w.must(adopted)
+			if w.starts["web.service"] != 1 {
+				t.Fatalf("in %q: what ran as wanted was started %d times", folder, w.starts["web.service"])
+			}
+			if changed {
+				w.must(inFolder(specOf(map[string]map[string]string{"web": {"web.container": container("reg/web:2", "b")}}), folder))
+			}
+			if err := w.agent().update(none); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.runs(adopted); err != nil {
+				t.Errorf("in %q, dropped after a change (%t): %v", folder, changed, err)
+			}
+			if want := map[bool]int{false: 1, true: 3}[changed]; w.starts["web.service"] != want {
+				t.Errorf("in %q, dropped after a change (%t): it was started %d times, want %d", folder, changed, w.starts["web.service"], want)
+			}
+		}
+	}
+}
+
+// A failed first release that has changed what ran before leads back to that.
+func TestApplicationThatWasThereBeforeComesBack(t *testing.T) {
+	w := stocked(t)
+	text := container("reg/web:1", "a")
+	w.here("web/web.container", text)
+	if err := w.agent().update(bad); err == nil {
+		t.Fatal("the bad release succeeded")
+	}
+	if err := w.agent().rollBack(none); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.runs(specOf(map[string]map[string]string{"web": {"web.container": text}})); err != nil {
+		t.Error(err)
+	}
+}
+
+// Of two files of one name podman reads one: ours would never count.
+func TestAnotherFileMakesTheUnit(t *testing.T) {
+	w := stocked(t)
+	w.here("web.container", container("reg/web:1", "a"))
+	err := w.agent().update(one)
+	if f := failure.From(err); f == nil || f.Class != schema.ClassPermanent || f.Element != "web" || !strings.Contains(err.Error(), "etc/containers/systemd/web.container already") {
+		t.Errorf("got %v, want that another file makes the unit", err)
+	}
+}
+
+// Nothing that was assigned leads the agent to write elsewhere.
+func TestNamesThatLeadElsewhere(t *testing.T) {
+	text := container("reg/web:1", "a")
+	content := map[string]*schema.Content{"web.container": {Content: &text}}
+	for name, app := range map[string]*schema.Application{
+		"../..": {Quadlet: content},
+		"users": {Quadlet: content},
+		"web":   {Folder: "../x", Quadlet: content},
+		"deep":  {Folder: "a/b", Quadlet: content},
+		"file":  {Quadlet: map[string]*schema.Content{"../../x.container": {Content: &text}}},
+	} {
+		w := stocked(t)
+		err := w.agent().update(&schema.Spec{Applications: map[string]*schema.Application{name: app}})
+		if f := failure.From(err); f == nil || f.Class != schema.ClassPermanent || f.Element != name {
+			t.Errorf("%s: got %v, want a permanent failure", name, err)
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package schema
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+)
+
+// quadletKinds are the file types of quadlet, with what podman puts behind the
+// name of the unit that it makes of one (podman-systemd.unit(5)).
+var quadletKinds = map[string]string{
+	".container": "", ".kube": "", ".volume": "-volume", ".network": "-network",
+	".pod": "-pod", ".image": "-image", ".build": "-build",
+}
+
+// IsQuadlet says whether podman makes a unit of a file with that name.
+func IsQuadlet(file string) bool {
+	_, known := quadletKinds[path.Ext(file)]
+	return known
+}
+
+// quadletRoot is where podman looks for an administrator's quadlets.
+const quadletRoot = "/etc/containers/systemd"
+
+// QuadletFolder is where the quadlet files of an application stand on a device:
+// a folder called after it, or the one that it names, where "." is the one in
+// which podman looks first.
+func QuadletFolder(application, folder string) string {
+	return path.Join(quadletRoot, cmp.Or(folder, application))
+}
+
+// folderForm are the names of folders; no other folder can be reached by one.
+var folderForm = regexp.MustCompile(`^([A-Za-z0-9_][A-Za-z0-9_.-]{0,99}|\.)$`)
+
+// quadletFolderProblem says why no quadlet can work in an application's folder,
+// or "".
+func quadletFolderProblem(application, folder string) string {
+	switch name := cmp.Or(folder, application); {
+	case !folderForm.MatchString(name):
+		return fmt.Sprintf("%s is no name of a folder for quadlets", quote(name))
+	case name == "users":
+		return "the quadlets in the folder users are for services of users, not of the device"
+	case strings.HasSuffix(name, ".d"):
+		return fmt.Sprintf("the folder %s is one for drop-ins", quote(name))
+	}
+	return ""
+}
+
+// QuadletProblem says why no device can have the quadlet files of an
+// application, or "". Validation finds it first; an agent, whose own folders
+// lie next to theirs, asks too.
+func QuadletProblem(name string, app *Application) string {
+	if why := quadletFolderProblem(name, app.Folder); why != "" {
+		return why
+	}
+	for _, file := range sortedKeys(app.Quadlet) {
+		if why := QuadletFileProblem(file); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// QuadletFileProblem says why an application can have no quadlet file of a
+// name, or "".
+func QuadletFileProblem(file string) string {
+	msg, _ := quadletName(file)
+	return msg
+}
+
+// quadletName says what is wrong with the name of a quadlet file.
+func quadletName(name string) (msg, hint string) {
+	kind := path.Ext(name)
+	stem := strings.TrimSuffix(name, kind)
+	_, known := quadletKinds[kind]
+	switch {
+	case !known:
+		return fmt.Sprintf("%s is no file of quadlet", quote(name)), "end it with .container, .volume, .network, .pod, .kube, .image or .build; other files stand in files"
+	case len(name) > maxQuadletName || !unitStem(stem):
+		return fmt.Sprintf("no unit can be called after %s", quote(name)), "use letters, digits and ._- and begin with a letter or digit"
+	case ownUnit(QuadletUnit(name, nil)), isEssential(QuadletUnit(name, nil)):
+		return fmt.Sprintf("the unit %s would take the place of one that the device or the agent stands on", QuadletUnit(name, nil)), "choose another name"
+	}
+	return "", ""
+}
+
+func isEssential(unit string) bool {
+	_, essential := essentialUnits[unit]
+	return essential
+}
+
+// maxQuadletName leaves room in a unit's name for what podman puts behind it.
+const maxQuadletName = 200
+
+func unitStem(s string) bool {
+	for i, c := range []byte(s) {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		if !letter && (i == 0 || !strings.ContainsRune("._-", rune(c))) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// QuadletUnit is the unit that podman makes of a quadlet file.
+func QuadletUnit(name string, text []byte) string {
+	kind := path.Ext(name)
+	if kind != "" {
+		section := strings.ToUpper(kind[1:2]) + kind[2:]
+		if own := iniValues(string(text), section, "ServiceName"); len(own) > 0 && own[len(own)-1] != "" {
+			return own[len(own)-1] + ".service"
+		}
+	}
+	return strings.TrimSuffix(name, kind) + quadletKinds[kind] + ".service"
+}
