@@ -13,7 +13,7 @@ import (
 // queue is the devices of a policy that only wait for their turn.
 type queue struct {
 	policy          *policy
-	waiting         []*candidate
+	waiting         []candidate
 	free, position  int
 	available       int
 	moved           bool    // it upgrades somebody in this plan
@@ -41,7 +41,7 @@ func (pl *plan) allocate() {
 	next := make(turns, 0, len(byPolicy))
 	for _, p := range pl.policies {
 		if q := byPolicy[p]; q != nil {
-			slices.SortFunc(q.waiting, (*candidate).compare)
+			slices.SortFunc(q.waiting, candidate.compare)
 			next = append(next, q)
 		}
 	}
@@ -196,8 +196,8 @@ type candidate struct {
 	shuffle      [sha256.Size]byte
 }
 
-func (pl *plan) candidate(d *device) *candidate {
-	c := &candidate{device: d, wave: d.policy.wave(d)}
+func (pl *plan) candidate(d *device) candidate {
+	c := candidate{device: d, wave: d.policy.wave(d)}
 	for i := range d.attempts {
 		a := &d.attempts[i]
 		switch a.Outcome {
@@ -219,7 +219,7 @@ func (pl *plan) candidate(d *device) *candidate {
 
 // compare is the order in which devices go: stable within a rollout, and
 // another one in the next, so that not always the same device goes first.
-func (c *candidate) compare(o *candidate) int {
+func (c candidate) compare(o candidate) int {
 	if c.wave != o.wave {
 		return cmp.Compare(c.wave, o.wave)
 	}

@@ -89,17 +89,10 @@ func prepare(in Input) *plan {
 
 func (pl *plan) addDevices() {
 	in := pl.Input
-	ids := make(map[string]struct{}, len(in.Devices))
-	twice, leftOver := map[string]bool{}, map[string]bool{}
+	twice, leftOver := twice(in.Devices), map[string]bool{}
 	for i := range in.Devices {
-		d := &in.Devices[i]
-		if d.Removed {
+		if d := &in.Devices[i]; d.Removed {
 			leftOver[d.ID] = true
-			continue
-		}
-		before := len(ids)
-		if ids[d.ID] = struct{}{}; len(ids) == before {
-			twice[d.ID] = true
 		}
 	}
 	present := map[string][]Attempt{} // of devices that are there, but left something over
@@ -136,6 +129,34 @@ func (pl *plan) addDevices() {
 		}
 		pl.listen(d)
 	}
+}
+
+// twice are the ids that more than one device has which is not removed.
+func twice(devices []Device) map[string]bool {
+	var ids map[string]struct{} // needed only where they do not rise
+	again, last := map[string]bool{}, ""
+	for i := range devices {
+		d := &devices[i]
+		if d.Removed {
+			continue
+		}
+		if ids == nil && d.ID <= last && last != "" {
+			ids = make(map[string]struct{}, len(devices))
+			for j := range devices[:i] {
+				if !devices[j].Removed {
+					ids[devices[j].ID] = struct{}{}
+				}
+			}
+		}
+		if last = d.ID; ids == nil {
+			continue
+		}
+		before := len(ids)
+		if ids[d.ID] = struct{}{}; len(ids) == before {
+			again[d.ID] = true
+		}
+	}
+	return again
 }
 
 // without gives the attempts that are not among others.
