@@ -165,6 +165,10 @@ func (h *httpRemote) send(ctx context.Context, r request) (*http.Response, error
 	if err != nil {
 		return nil, err
 	}
+	return h.sendBy(ctx, client, r)
+}
+
+func (h *httpRemote) sendBy(ctx context.Context, client *http.Client, r request) (*http.Response, error) {
 	h.mu.Lock()
 	base := h.base
 	h.mu.Unlock()
@@ -361,8 +365,16 @@ func (h *httpRemote) push(ctx context.Context, makePush func(capabilities) (*pus
 	return nil, timedOut(ctx, err)
 }
 
+// answers asks on a connection of its own: one that is kept goes on where a
+// firewall lets no new one through, or where the name leads elsewhere by now.
 func (h *httpRemote) answers(ctx context.Context) error {
-	resp, err := h.send(ctx, request{service: serviceFetch, v2: true})
+	kept, err := h.connect()
+	if err != nil {
+		return err
+	}
+	own := kept.Transport.(*http.Transport).Clone()
+	own.DisableKeepAlives = true
+	resp, err := h.sendBy(ctx, &http.Client{Transport: own, CheckRedirect: kept.CheckRedirect}, request{service: serviceFetch, v2: true})
 	if err != nil {
 		return err
 	}

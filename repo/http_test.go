@@ -127,6 +127,34 @@ func TestHTTPAnswers(t *testing.T) {
 	wantKind(t, "nobody listens", d.Answers(ctx), "network")
 }
 
+// A kept connection goes on behind a firewall that lets no new one through: it
+// proves nothing of what comes after it.
+func TestAnswersAsksOnANewConnection(t *testing.T) {
+	ctx := context.Background()
+	p := overHTTP(t)
+	seed(t, p, "main", map[string]string{"a": "a"})
+	srv := httptest.NewServer(p.srv)
+	t.Cleanup(srv.Close)
+	p.url = srv.URL + "/fleet.git"
+	d := openDevice(t, p)
+	read := func() {
+		t.Helper()
+		if _, _, err := d.Read(ctx, "refs/heads/main", "", 1000); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read()
+	if err := d.Answers(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := srv.Listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	read() // on the connection that there is
+	wantKind(t, "no new connection comes through", d.Answers(ctx), "network")
+	read()
+}
+
 func TestHTTPServerLosesV2(t *testing.T) {
 	ctx := context.Background()
 	p := overHTTP(t)
