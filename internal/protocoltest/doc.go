@@ -18,6 +18,7 @@
 // system that takes a reboot. Devices leave the fleet repository, come back,
 // and change policy and folder. Replicas lag in every read but the two on
 // which the protocol rests (TestSystemLimits shows what comes of it there).
+// TestSystemThreeDaysAway follows one device that has no network for days.
 // Reports over HTTP are not played here, nor are settings that change between
 // two starts of an agent.
 //
