@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/gitopsd/gitopsd/reconcile/internal/failure"
@@ -16,6 +17,9 @@ const (
 	answerWait     = 20 * time.Second       // of one question, so that a black hole leaves time for more
 	firstAsk       = 250 * time.Millisecond // between questions, doubling
 	lastAsk        = 5 * time.Second        //
+	// resolverAge is how long Go's resolver goes by what it has read of
+	// /etc/hosts and /etc/resolv.conf, and a bit.
+	resolverAge = 5500 * time.Millisecond
 )
 
 // confirming says that the confirmation of the desired attempt has begun:
@@ -53,6 +57,15 @@ func (a *Agent) confirm(ctx context.Context, spec *schema.Spec) error {
 	}
 	timeout, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
+	// An answer from where a name led before would prove nothing.
+	if stale := a.resolverStale(); stale > 0 {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-timeout.Done():
+		case <-time.After(stale):
+		}
+	}
 	wait, began, waits := firstAsk, a.up(), false
 	for {
 		progress.Within(ctx, stepLimit)
@@ -82,6 +95,23 @@ func (a *Agent) confirm(ctx context.Context, spec *schema.Spec) error {
 			wait = min(2*wait, lastAsk)
 		}
 	}
+}
+
+// resolverStale is how long the resolver of this process may still go by files
+// that have changed meanwhile.
+func (a *Agent) resolverStale() (left time.Duration) {
+	for _, file := range []string{"/etc/hosts", "/etc/resolv.conf", "/etc/nsswitch.conf"} { // of the host: the root has no resolver
+		for _, look := range []func(string) (os.FileInfo, error){os.Lstat, os.Stat} {
+			info, err := look(file)
+			if err != nil {
+				continue
+			}
+			if age := a.now().Sub(info.ModTime()); age >= 0 {
+				left = max(left, resolverAge-age)
+			}
+		}
+	}
+	return left
 }
 
 // answers asks once. The first question gets a moment even when no time is

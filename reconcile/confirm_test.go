@@ -4,8 +4,11 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -47,6 +50,27 @@ func TestConfirmWaitsForTheFirstAnswer(t *testing.T) {
 	if n != 3 {
 		t.Errorf("asked %d times", n)
 	}
+}
+
+// The resolver of this process still goes by what stood in a file that has just
+// changed: an answer that it led to is none.
+func TestConfirmWaitsForTheResolver(t *testing.T) {
+	info, err := os.Stat("/etc/hosts")
+	if err != nil {
+		t.Skipf("nothing to go by: %v", err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		d := bubbleDevice(t)
+		d.wantOnce(0)
+		began, asked := time.Now(), time.Duration(0)
+		d.cfg.Now = func() time.Time { return info.ModTime().Add(time.Second + time.Since(began)) }
+		d.control.answers = func() error { asked = time.Since(began); return nil }
+		d.assign(1, "v1.0.0", v1)
+		d.wantOnce(0, "updated")
+		if asked < 4*time.Second || asked > resolverAge {
+			t.Errorf("asked after %s, one second after the file had changed", asked)
+		}
+	})
 }
 
 func TestConfirmOff(t *testing.T) {
