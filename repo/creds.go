@@ -86,6 +86,17 @@ func (c Credentials) authorize(req *http.Request, e endpoint) error {
 	return nil
 }
 
+// credentialsOfSystemd is where a service finds copies of its credentials.
+const credentialsOfSystemd = "/run/credentials/"
+
+// kept says of files that are read again in vain why that is.
+func (c Credentials) kept() string {
+	if strings.HasPrefix(c.PasswordFile, credentialsOfSystemd) || strings.HasPrefix(c.TokenFile, credentialsOfSystemd) {
+		return "; it is a copy that systemd made when the service started, so restart that when you have replaced the original"
+	}
+	return ""
+}
+
 func (c Credentials) user(e endpoint) string {
 	switch {
 	case c.Username != "":

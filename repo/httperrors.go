@@ -59,7 +59,7 @@ func (h *httpRemote) check(resp *http.Response, r request) error {
 			hint("set passwordFile or tokenFile; a private repository may also be hidden behind this answer")
 	case code == http.StatusUnauthorized:
 		return fail(kindAuth, "the server rejects the credentials (401), also after they were read again").
-			hint("check that the file holds a token that is still valid")
+			hint("check that the file holds a token that is still valid%s", h.creds.kept())
 	case code == http.StatusForbidden && r.service == servicePush:
 		return fail(kindAuth, "the server forbids pushing (403)%s", text).
 			hint("the credentials lack the right to write, or the server has http.receivepack off")
