@@ -24,6 +24,8 @@ type box struct {
 	*machine.Machine
 	f          *fleet
 	id         string
+	git        *gitserver.Server
+	cable      *cable // to all that it reaches
 	repository string // host and port of the git server
 }
 
@@ -67,7 +69,7 @@ var packed = sync.OnceValues(func() (string, error) {
 // newBox installs the agent of a device on a machine that is up.
 func newBox(f *fleet, id string) *box {
 	f.Helper()
-	b := &box{Machine: machine.New(f), f: f, id: id}
+	b := &box{Machine: machine.New(f), f: f, id: id, cable: &cable{}}
 	deb, err := packed()
 	if err != nil {
 		f.Fatal(err)
@@ -86,15 +88,21 @@ func newBox(f *fleet, id string) *box {
 // serve lets the machine reach the fleet's repository by http, and configures
 // its agent for it.
 func (b *box) serve() {
+	b.git = gitserver.New(b.f, filepath.Dir(b.f.bare))
+	b.repository = b.offer(&http.Server{Handler: b.git})
+	b.Write("/etc/gitopsd/agent.yaml", fmt.Sprintf(boxConfig, b.id, b.repository), 0o644)
+}
+
+// offer has a server listen where the machine reaches it, until the test ends.
+func (b *box) offer(server *http.Server) (address string) {
+	b.f.Helper()
 	listen, err := net.Listen("tcp", net.JoinHostPort(b.Outside(), "0"))
 	if err != nil {
 		b.f.Fatal(err)
 	}
-	server := &http.Server{Handler: gitserver.New(b.f, filepath.Dir(b.f.bare))}
-	go func() { _ = server.Serve(listen) }()
+	go func() { _ = server.Serve(&slowListener{listen, b.cable}) }()
 	b.f.Cleanup(func() { server.Close() })
-	b.repository = listen.Addr().String()
-	b.Write("/etc/gitopsd/agent.yaml", fmt.Sprintf(boxConfig, b.id, b.repository), 0o644)
+	return listen.Addr().String()
 }
 
 // log is what the agent has written to the journal, of all boots.

@@ -8,7 +8,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -31,6 +30,9 @@ type registry struct {
 	manifests map[string]string // digest by name:tag
 	down      bool
 	asked     int
+	password  string // "" = nobody is asked for one
+	// onHalf is called when half of a layer was sent; nil = never.
+	onHalf func()
 }
 
 // app builds the program of the tests' containers, without anything that it
@@ -53,15 +55,9 @@ var app = sync.OnceValues(func() ([]byte, error) {
 // newRegistry listens where a machine reaches it, and the machine trusts it.
 func newRegistry(b *box) *registry {
 	b.f.Helper()
-	listen, err := net.Listen("tcp", net.JoinHostPort(b.Outside(), "0"))
-	if err != nil {
-		b.f.Fatal(err)
-	}
-	r := &registry{t: b.f, addr: listen.Addr().String(), blobs: map[string][]byte{}, manifests: map[string]string{}}
+	r := &registry{t: b.f, blobs: map[string][]byte{}, manifests: map[string]string{}}
 	// podman tries TLS first, which is no request: it must not wait for one.
-	server := &http.Server{Handler: r, ReadHeaderTimeout: time.Second}
-	go func() { _ = server.Serve(listen) }()
-	b.f.Cleanup(func() { server.Close() })
+	r.addr = b.offer(&http.Server{Handler: r, ReadHeaderTimeout: time.Second})
 	b.Write("/etc/containers/registries.conf.d/test.conf", fmt.Sprintf("[[registry]]\nlocation = %q\ninsecure = true\n", r.addr), 0o644)
 	return r
 }
@@ -96,7 +92,7 @@ func (r *registry) image(name, tag, version string) string {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	layerDigest, layerSize := blob(layer.Bytes())
+	layerDigest, layerLength := blob(layer.Bytes())
 	config, _ := json.Marshal(map[string]any{
 		"architecture": runtime.GOARCH, "os": "linux",
 		"config": map[string]any{"Entrypoint": []string{"/app"}, "Env": []string{"VERSION=" + version}},
@@ -106,7 +102,7 @@ func (r *registry) image(name, tag, version string) string {
 	manifest, _ := json.Marshal(map[string]any{
 		"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json",
 		"config": map[string]any{"mediaType": "application/vnd.oci.image.config.v1+json", "digest": configDigest, "size": configSize},
-		"layers": []any{map[string]any{"mediaType": "application/vnd.oci.image.layer.v1.tar", "digest": layerDigest, "size": layerSize}},
+		"layers": []any{map[string]any{"mediaType": "application/vnd.oci.image.layer.v1.tar", "digest": layerDigest, "size": layerLength}},
 	})
 	digest, _ := blob(manifest)
 	r.manifests[name+":"+tag] = digest
@@ -120,6 +116,20 @@ func (r *registry) set(down bool) {
 	r.down = down
 }
 
+// login asks for a password, of the user edge.
+func (r *registry) login(password string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.password = password
+}
+
+// atHalf calls f once, when half of a layer was sent.
+func (r *registry) atHalf(f func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.onHalf = f
+}
+
 // requests counts what was asked for.
 func (r *registry) requests() int {
 	r.mu.Lock()
@@ -128,18 +138,55 @@ func (r *registry) requests() int {
 }
 
 func (r *registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	data, kind, digest := r.find(w, req)
+	if data == nil {
+		return
+	}
+	w.Header().Set("Content-Type", kind)
+	w.Header().Set("Docker-Content-Digest", digest)
+	w.Header().Set("Content-Length", fmt.Sprint(len(data)))
+	if req.Method == http.MethodHead {
+		return
+	}
+	r.mu.Lock()
+	half := r.onHalf
+	if len(data) < layerSize {
+		half = nil
+	} else {
+		r.onHalf = nil
+	}
+	r.mu.Unlock()
+	if half != nil {
+		n, _ := w.Write(data[:len(data)/2])
+		_ = http.NewResponseController(w).Flush()
+		half()
+		data = data[n:]
+	}
+	_, _ = w.Write(data)
+}
+
+// layerSize is what only layers have, in bytes.
+const layerSize = 100_000
+
+// find gives what was asked for, or answers that it does not.
+func (r *registry) find(w http.ResponseWriter, req *http.Request) (data []byte, kind, digest string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.asked++
 	if r.down {
 		http.Error(w, "down", http.StatusServiceUnavailable)
-		return
+		return nil, "", ""
+	}
+	if user, password, _ := req.BasicAuth(); r.password != "" && (user != "edge" || password != r.password) {
+		w.Header().Set("WWW-Authenticate", `Basic realm="images"`)
+		http.Error(w, `{"errors":[{"code":"UNAUTHORIZED"}]}`, http.StatusUnauthorized)
+		return nil, "", ""
 	}
 	p := strings.TrimPrefix(req.URL.Path, "/v2/")
 	if p == "" {
-		return
+		return nil, "", ""
 	}
-	kind, digest := "application/octet-stream", ""
+	kind = "application/octet-stream"
 	if name, ref, ok := strings.Cut(p, "/manifests/"); ok {
 		kind = "application/vnd.oci.image.manifest.v1+json"
 		if digest = r.manifests[name+":"+ref]; digest == "" {
@@ -151,12 +198,7 @@ func (r *registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	data, ok := r.blobs[digest]
 	if !ok {
 		http.Error(w, `{"errors":[{"code":"MANIFEST_UNKNOWN"}]}`, http.StatusNotFound)
-		return
+		return nil, "", ""
 	}
-	w.Header().Set("Content-Type", kind)
-	w.Header().Set("Docker-Content-Digest", digest)
-	w.Header().Set("Content-Length", fmt.Sprint(len(data)))
-	if req.Method != http.MethodHead {
-		_, _ = w.Write(data)
-	}
+	return data, kind, digest
 }
