@@ -91,12 +91,6 @@ var outsideAllowed = map[string]string{
 	"github.com/google/go-github": "internal/github",
 }
 
-// byName are packages that find methods by their names, and why nothing may
-// import them.
-var byName = []string{"text/template", "html/template"}
-
-const byNameReason = "for it the linker keeps every exported method of every type: a fifth of the program, and two megabytes of each process"
-
 type file struct {
 	folder string // slash-separated, "." for the root
 	name   string
@@ -153,9 +147,6 @@ func within(folder, parent string) bool {
 
 // breach says which rule an import breaks; "" is none.
 func breach(folder, imported string) string {
-	if slices.Contains(byName, imported) {
-		return byNameReason
-	}
 	for _, o := range outside {
 		if strings.HasPrefix(imported, o.prefix) && !within(folder, outsideAllowed[o.prefix]) {
 			return o.reason
@@ -211,8 +202,6 @@ func TestArrowsAreHeld(t *testing.T) {
 		{"internal/sweep", "github.com/go-git/go-git/v5", false},
 		{"repo", "github.com/go-git/go-git/v5/plumbing", true},
 		{"schema", "strings", true},
-		{"schema", "text/template", false},
-		{"schema", "text/template/parse", true},
 	} {
 		if got := breach(c.folder, c.imported) == ""; got != c.want {
 			t.Errorf("%s may import %s: got %v, want %v", c.folder, c.imported, got, c.want)

@@ -1,12 +1,14 @@
 package schema
 
 import (
-	"cmp"
+	"bytes"
 	"errors"
 	"fmt"
 	"regexp"
+	"sort"
 	"strconv"
 	"strings"
+	"text/template"
 	"text/template/parse"
 	"unicode/utf8"
 )
@@ -19,97 +21,74 @@ const (
 	maxFunctionResult  = 64 << 10
 )
 
-// templateFunction is one that a template can call.
-type templateFunction struct {
-	takes []takes
-	rest  bool // the last argument may stand there any number of times
-	call  func(values []any) (any, error)
-	// decides is of those that go on to the next argument unless this one
-	// decides, and give the one they stopped at.
-	decides func(value any) bool
-}
-
 // templateFunctions is all that a template can call. None of them loops over
-// anything but its argument, and each result is bounded. Those of package
-// text/template that are missing, print, html and the like, can make much of
-// little.
-var templateFunctions = map[string]templateFunction{
-	"index":      {takes: []takes{takesTexts, takesText}, call: indexValue},
-	"has":        {takes: []takes{takesTexts, takesText}, call: hasValue},
-	"default":    ofTwo(func(fallback, value string) any { return cmp.Or(value, fallback) }),
-	"quote":      ofOne(strconv.Quote),
-	"lower":      ofOne(strings.ToLower),
-	"upper":      ofOne(strings.ToUpper),
-	"trim":       {takes: []takes{takesText}, call: trimmed},
-	"trimPrefix": ofTwo(func(prefix, s string) any { return strings.TrimPrefix(s, prefix) }),
-	"trimSuffix": ofTwo(func(suffix, s string) any { return strings.TrimSuffix(s, suffix) }),
-	"hasPrefix":  ofTwo(func(prefix, s string) any { return strings.HasPrefix(s, prefix) }),
-	"hasSuffix":  ofTwo(func(suffix, s string) any { return strings.HasSuffix(s, suffix) }),
-	"contains":   ofTwo(func(part, s string) any { return strings.Contains(s, part) }),
-	"eq":         {takes: []takes{takesAny, takesAny}, rest: true, call: func(v []any) (any, error) { return equal(v) }},
-	"ne":         comparison(func(v []any) (bool, error) { return opposite(equal(v)) }),
-	"lt":         comparison(less),
-	"le":         comparison(lessOrEqual),
-	"gt":         comparison(func(v []any) (bool, error) { return opposite(lessOrEqual(v)) }),
-	"ge":         comparison(func(v []any) (bool, error) { return opposite(less(v)) }),
-	"and":        {takes: []takes{takesAny, takesAny}, rest: true, decides: func(v any) bool { return !isTrue(v) }},
-	"or":         {takes: []takes{takesAny, takesAny}, rest: true, decides: isTrue},
-	"not":        {takes: []takes{takesAny}, call: func(v []any) (any, error) { return !isTrue(v[0]), nil }},
-	"len":        {takes: []takes{takesAny}, call: lengthOf},
+// anything but its argument, and each result is bounded.
+var templateFunctions = template.FuncMap{
+	"index":      indexValue,
+	"has":        hasValue,
+	"default":    defaultValue,
+	"quote":      quoteValue,
+	"lower":      func(s string) (string, error) { return bounded(strings.ToLower(s)) },
+	"upper":      func(s string) (string, error) { return bounded(strings.ToUpper(s)) },
+	"trim":       strings.TrimSpace,
+	"trimPrefix": func(prefix, s string) string { return strings.TrimPrefix(s, prefix) },
+	"trimSuffix": func(suffix, s string) string { return strings.TrimSuffix(s, suffix) },
+	"hasPrefix":  func(prefix, s string) bool { return strings.HasPrefix(s, prefix) },
+	"hasSuffix":  func(suffix, s string) bool { return strings.HasSuffix(s, suffix) },
+	"contains":   func(part, s string) bool { return strings.Contains(s, part) },
 }
 
-// ofOne is a function of a text that gives a text which may be longer.
-func ofOne(f func(string) string) templateFunction {
-	return templateFunction{takes: []takes{takesText}, call: func(v []any) (any, error) {
-		s, _ := v[0].(string)
-		if s = f(s); len(s) > maxFunctionResult {
-			return nil, errResultTooLong
-		}
-		return s, nil
-	}}
-}
-
-// ofTwo is a function of two texts.
-func ofTwo(f func(a, b string) any) templateFunction {
-	return templateFunction{takes: []takes{takesText, takesText}, call: func(v []any) (any, error) {
-		a, _ := v[0].(string)
-		b, _ := v[1].(string)
-		return f(a, b), nil
-	}}
-}
-
-// comparison is one of two values.
-func comparison(f func(values []any) (bool, error)) templateFunction {
-	return templateFunction{takes: []takes{takesAny, takesAny}, call: func(v []any) (any, error) { return f(v) }}
-}
+// Of the functions that text/template brings along only these are allowed;
+// print, html and the like can make much of little.
+var builtinFunctions = map[string]bool{"eq": true, "ne": true, "lt": true, "le": true, "gt": true, "ge": true,
+	"and": true, "or": true, "not": true, "len": true}
 
 // TemplateFunctions lists what templates can call, sorted.
-func TemplateFunctions() []string { return sortedKeys(templateFunctions) }
+func TemplateFunctions() []string {
+	var names []string
+	for name := range templateFunctions {
+		names = append(names, name)
+	}
+	for name := range builtinFunctions {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	return names
+}
 
 // indexValue is for names that are no identifiers, such as labels with dots.
-func indexValue(v []any) (any, error) {
-	m, _ := v[0].(map[string]string)
-	key, _ := v[1].(string)
-	value, ok := m[key]
+// Unlike the built-in one it does not make up a value for a key that is
+// missing.
+func indexValue(m map[string]string, key string) (string, error) {
+	v, ok := m[key]
 	if !ok {
-		return nil, fmt.Errorf("there is no %s", quote(key))
+		return "", fmt.Errorf("there is no %s", quote(key))
 	}
-	return value, nil
+	return v, nil
 }
 
-func hasValue(v []any) (any, error) {
-	m, _ := v[0].(map[string]string)
-	key, _ := v[1].(string)
+func hasValue(m map[string]string, key string) bool {
 	_, ok := m[key]
-	return ok, nil
+	return ok
 }
 
-func trimmed(v []any) (any, error) {
-	s, _ := v[0].(string)
-	return strings.TrimSpace(s), nil
+func defaultValue(fallback, value string) string {
+	if value == "" {
+		return fallback
+	}
+	return value
 }
+
+func quoteValue(s string) (string, error) { return bounded(strconv.Quote(s)) }
 
 var errResultTooLong = fmt.Errorf("the result of a function has more than %d bytes", maxFunctionResult)
+
+func bounded(s string) (string, error) {
+	if len(s) > maxFunctionResult {
+		return "", errResultTooLong
+	}
+	return s, nil
+}
 
 // templateError is what is wrong with a template, with its line in the text.
 type templateError struct {
@@ -128,8 +107,8 @@ func (e *templateError) Error() string {
 
 // compiledTemplate is a template that is known to be harmless.
 type compiledTemplate struct {
-	tree *parse.Tree
-	text string // set instead of tree where there is nothing to fill in
+	tmpl *template.Template
+	text string // set instead of tmpl where there is nothing to fill in
 }
 
 const templateName = "t"
@@ -148,7 +127,10 @@ func compileTemplate(text string) (*compiledTemplate, *templateError) {
 		return nil, &templateError{rule: ruleTemplateSize, msg: fmt.Sprintf("it has more than %d actions", maxTemplateActions)}
 	}
 	funcs := map[string]any{}
-	for name := range templateFunctions {
+	for name, f := range templateFunctions {
+		funcs[name] = f
+	}
+	for name := range builtinFunctions {
 		funcs[name] = true
 	}
 	trees, err := parse.Parse(templateName, text, "", "", funcs)
@@ -173,7 +155,11 @@ func compileTemplate(text string) (*compiledTemplate, *templateError) {
 	if w.err != nil {
 		return nil, w.err
 	}
-	return &compiledTemplate{tree: tree}, nil
+	tmpl, err := template.New(templateName).Option("missingkey=error").Funcs(templateFunctions).AddParseTree(templateName, tree)
+	if err != nil {
+		return nil, parseFailure(err)
+	}
+	return &compiledTemplate{tmpl: tmpl}, nil
 }
 
 var parseErrorForm = regexp.MustCompile(`^template: ` + templateName + `:(\d+)(?::\d+)?: `)
@@ -255,7 +241,7 @@ func (w *walker) walk(n parse.Node) {
 			w.refuse(n, "the dot alone is not allowed here", rootHint)
 		}
 	case *parse.IdentifierNode:
-		if _, ok := templateFunctions[n.Ident]; !ok {
+		if _, ok := templateFunctions[n.Ident]; !ok && !builtinFunctions[n.Ident] {
 			w.refuse(n, fmt.Sprintf("the function %s is not allowed", clip(n.Ident)), "the functions are "+strings.Join(TemplateFunctions(), ", "))
 		}
 	default:
@@ -350,35 +336,61 @@ func newTemplateData(name string, labels, vars map[string]string, lent *scratch)
 
 // render fills a template in. The error says what was missing and where.
 func (t *compiledTemplate) render(data templateData) (string, *templateError) {
-	if t.tree == nil {
+	if t.tmpl == nil {
 		return t.text, nil
 	}
-	var out boundedText
-	root := map[string]any(data)
-	e := &evaluation{tree: t.tree, root: root, out: &out}
-	switch err := e.list(root, t.tree.Root); {
-	case out.full:
-		return "", &templateError{rule: ruleTemplateSize, msg: fmt.Sprintf("it renders to more than %d bytes", maxTemplate)}
-	case err != nil:
-		return "", e.failure(err)
+	out := &boundedBuffer{}
+	if err := t.tmpl.Execute(out, map[string]any(data)); err != nil {
+		if out.full {
+			return "", &templateError{rule: ruleTemplateSize, msg: fmt.Sprintf("it renders to more than %d bytes", maxTemplate)}
+		}
+		return "", renderFailure(err)
 	}
 	return out.String(), nil
 }
 
-// boundedText ends an evaluation whose output grows too large.
-type boundedText struct {
-	strings.Builder
+var (
+	execErrorForm  = regexp.MustCompile(`^template: ` + templateName + `:(\d+):\d+: executing "` + templateName + `" at <(.*?)>: `)
+	missingKeyForm = regexp.MustCompile(`map has no entry for key "(.*)"$`)
+)
+
+func renderFailure(err error) *templateError {
+	e := &templateError{rule: ruleTemplateRender, msg: err.Error()}
+	at := ""
+	if m := execErrorForm.FindStringSubmatch(e.msg); m != nil {
+		e.line, _ = strconv.Atoi(m[1])
+		at, e.msg = m[2], e.msg[len(m[0]):]
+	}
+	if m := missingKeyForm.FindStringSubmatch(e.msg); m != nil {
+		e.msg = fmt.Sprintf("%s has no value", clip(at))
+		holder := strings.TrimSuffix(strings.TrimSuffix(at, m[1]), ".")
+		if holder == "" {
+			holder = "." // what a with made it
+		}
+		e.hint = fmt.Sprintf("set %s, or guard it with {{ if has %s %s }}", clip(m[1]), clip(holder), quote(m[1]))
+		return e
+	}
+	if at != "" {
+		e.msg = fmt.Sprintf("at %s: %s", clip(at), e.msg)
+	}
+	e.msg = clip(e.msg)
+	return e
+}
+
+// boundedBuffer ends an execution whose output grows too large.
+type boundedBuffer struct {
+	bytes.Buffer
 	full bool
 }
 
 var errOutputFull = errors.New("output too large")
 
-func (b *boundedText) Write(p []byte) (int, error) {
+func (b *boundedBuffer) Write(p []byte) (int, error) {
 	if b.Len()+len(p) > maxTemplate {
 		b.full = true
 		return 0, errOutputFull
 	}
-	return b.Builder.Write(p)
+	return b.Buffer.Write(p)
 }
 
 // renderText is render for what stands in a document, which must stay text.

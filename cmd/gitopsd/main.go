@@ -66,17 +66,10 @@ each device (gitopsd agent) brings it there, or puts it back.`,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		DisableAutoGenTag: true,
-		Args:              noCommand,
-	}
-	// Cobra's own flag takes its text as a template, and with the package for
-	// those every exported method of every type would be linked.
-	version := root.Flags().BoolP("version", "v", false, "version for gitopsd")
-	root.RunE = func(cmd *cobra.Command, _ []string) error {
-		if *version {
-			_, err := io.WriteString(a.out, a.build.text())
-			return err
-		}
-		return cmd.Help()
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return cmd.Help()
+		},
+		Args: noCommand,
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
@@ -84,6 +77,8 @@ each device (gitopsd agent) brings it there, or puts it back.`,
 		width, _, _ := terminalSize(a.out)
 		return usageText(cmd.OutOrStdout(), cmd, width)
 	})
+	root.Version = a.build.Version
+	root.SetVersionTemplate(a.build.text())
 	root.AddGroup(
 		&cobra.Group{ID: groupRun, Title: "Run a fleet:"},
 		&cobra.Group{ID: groupAuthor, Title: "Write a fleet repository:"},
