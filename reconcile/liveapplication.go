@@ -17,7 +17,8 @@ type LiveApplication struct {
 	Name   string
 	Folder string               // as a spec has it
 	Files  map[string]*LiveFile // its quadlet files, by name
-	Beside []*LiveFile          // what stands in its own folder and is no quadlet
+	Beside []*LiveFile          // what stands in its own folder, or is named by a .kube file
+	Pods   []string             // paths of the files beside that .kube files name
 }
 
 // Application reads the quadlet files of an application. from is the folder
@@ -39,6 +40,9 @@ func (l *Live) Application(name, from string) (*LiveApplication, error) {
 		if err := l.readFlat(app, from); err != nil {
 			return nil, err
 		}
+	}
+	if err := l.readPods(app); err != nil {
+		return nil, err
 	}
 	as := &schema.Application{Folder: app.Folder, Quadlet: map[string]*schema.Content{}}
 	for file := range app.Files {
@@ -79,6 +83,31 @@ func (l *Live) readFolder(app *LiveApplication, name string) error {
 		app.Files[e.Name()] = f
 		if above := schema.QuadletFolder("", ".") + "/" + e.Name(); l.there(above) {
 			return fmt.Errorf("podman reads %s instead of %s; remove the one that is not needed", above, at)
+		}
+	}
+	return nil
+}
+
+// readPods reads the documents that .kube files name, wherever they are.
+func (l *Live) readPods(app *LiveApplication) error {
+	for _, file := range slices.Sorted(maps.Keys(app.Files)) {
+		if path.Ext(file) != ".kube" {
+			continue
+		}
+		docs, err := schema.KubeDocuments(schema.QuadletFolder(app.Name, app.Folder), app.Files[file].Data)
+		if err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		for _, d := range docs {
+			app.Pods = append(app.Pods, d)
+			if slices.ContainsFunc(app.Beside, func(f *LiveFile) bool { return f.Path == d }) {
+				continue
+			}
+			f, err := l.File(d)
+			if err != nil {
+				return err
+			}
+			app.Beside = append(app.Beside, f)
 		}
 	}
 	return nil

@@ -9,8 +9,8 @@ import (
 
 // QuadletImages lists the images that a quadlet file has pulled, each once, in
 // the order in which they stand. Left out are those that another quadlet
-// makes (x.image, x.build), that a pod of kube names in its own document, and
-// names that only systemd or a template fills in.
+// makes (x.image, x.build), and names that only systemd or a template fills in.
+// Those of a .kube file stand in its documents ([KubeDocuments]).
 func QuadletImages(name string, text []byte) []string {
 	sections := map[string]string{".container": "Container", ".image": "Image", ".volume": "Volume"}
 	section := sections[path.Ext(name)]
@@ -20,7 +20,7 @@ func QuadletImages(name string, text []byte) []string {
 	var images []string
 	for _, v := range iniValues(string(text), section, "Image") {
 		switch ext := path.Ext(v); {
-		case v == "", ext == ".image", ext == ".build", strings.ContainsAny(v, "%${} \t"):
+		case v == "", ext == ".image", ext == ".build", strings.ContainsAny(v, "%${} \t"), v[0] == '-':
 		case section == "Volume" && strings.HasPrefix(v, "/"):
 		case !slices.Contains(images, v):
 			images = append(images, v)
@@ -62,10 +62,11 @@ func iniValues(text, section, key string) []string {
 // unpinned lists the images of a quadlet file that have neither a tag nor a
 // digest.
 func unpinned(name, text string) []string {
-	return slices.DeleteFunc(QuadletImages(name, []byte(text)), func(image string) bool {
-		last := image[strings.LastIndexByte(image, '/')+1:]
-		return strings.ContainsAny(last, ":@")
-	})
+	return slices.DeleteFunc(QuadletImages(name, []byte(text)), func(image string) bool { return !withoutTag(image) })
+}
+
+func withoutTag(image string) bool {
+	return !strings.ContainsAny(image[strings.LastIndexByte(image, '/')+1:], ":@")
 }
 
 func imageFinding(image, at string) finding {

@@ -40,6 +40,15 @@ func (p *pass) render(s *deviceState) error {
 	for _, found := range append(completeFindings(spec, ""), conditionFindings(spec, "")...) {
 		p.noteMerged(s, found)
 	}
+	if !s.wrong {
+		kube, err := p.kubeFindings(spec)
+		if err != nil {
+			return err
+		}
+		for _, found := range kube {
+			p.noteMerged(s, found)
+		}
+	}
 	if s.wrong {
 		return nil
 	}

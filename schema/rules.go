@@ -109,6 +109,7 @@ const (
 	ruleQuadletClash      = "quadlet-clash"
 	ruleHealth            = "health-never-judged"
 	ruleImage             = "image-without-tag"
+	ruleKube              = "kube-images"
 	ruleUnitName          = "unit-name"
 	ruleUnitProtected     = "unit-protected"
 	ruleUnitState         = "unit-cannot-be"

@@ -63,7 +63,7 @@ func (i *imported) read(live *reconcile.Live) {
 		applications[name] = one
 		for _, f := range app.Beside {
 			entry := i.file(f)
-			if readers := readersOf(app, f); len(readers) > 0 {
+			if readers := readersOf(app, f); len(readers) > 0 && !slices.Contains(app.Pods, f.Path) {
 				entry["restart"] = readers
 			}
 			files[f.Path] = entry

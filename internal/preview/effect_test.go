@@ -50,3 +50,16 @@ func TestEffectOf_RestartedApplications(t *testing.T) {
 		t.Errorf("the effect is %+v, want that of an application that moved", got)
 	}
 }
+
+// The document of pods is a part of the application that names it.
+func TestEffectOf_Pods(t *testing.T) {
+	spec := func(doc string) map[string]any {
+		return map[string]any{
+			"applications": map[string]any{"web": map[string]any{"quadlet": map[string]any{"web.kube": map[string]any{"content": "[Kube]\nYaml=web.yaml\n"}}}},
+			"files":        map[string]any{"/etc/containers/systemd/web/web.yaml": map[string]any{"content": doc}, "/etc/other": map[string]any{"content": doc}},
+		}
+	}
+	if got := effectOf(Side{Spec: spec("a")}, Side{Spec: spec("b")}).Restarts; !slices.Equal(got, []string{"application web"}) {
+		t.Errorf("restarts are %q, want the application whose document changed", got)
+	}
+}

@@ -116,6 +116,7 @@ func (w *world) agent() *agent {
 func whole(spec *schema.Spec) *schema.Spec {
 	out := *spec
 	out.Files = Files(spec)
+	maps.Copy(out.Files, spec.Files)
 	return &out
 }
 
@@ -252,7 +253,7 @@ func generatorOf(dir string) (string, error) {
 		kind := filepath.Ext(name)
 		stem := strings.TrimSuffix(name, kind)
 		switch kind {
-		case ".container":
+		case ".container", ".kube":
 			fmt.Fprintf(&out, "---%s.service---\n[X-Container]\nType=oneshot\n%s\n[Unit]\nSourcePath=%s\n[Service]\nExecStart=podman run\n", stem, text, p)
 		case ".network":
 			fmt.Fprintf(&out, "---%s-network.service---\n[Unit]\nSourcePath=%s\n[Service]\nType=oneshot\nExecStart=/usr/bin/podman network create --ignore systemd-%s\n", stem, p, stem)

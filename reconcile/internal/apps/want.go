@@ -7,7 +7,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -40,15 +42,16 @@ type want struct {
 	folder string            // of its files
 	hash   string            // of all that goes into it
 	files  map[string][]byte // by file name
+	docs   []string          // paths of the documents of pods that they name
 	images []string          // that it has pulled, in the order of its files
 	units  []unit            // that its files make; only where they were asked for
 	health *schema.Health
 }
 
-// has says whether a path is one of its files.
+// has says whether a path is one of its files, or of a document that they name.
 func (w *want) has(p string) bool {
 	file, below := strings.CutPrefix(p, w.folder+"/")
-	return below && w.files[file] != nil
+	return below && w.files[file] != nil || slices.Contains(w.docs, p)
 }
 
 // wants reads the applications of a spec, by name.
@@ -80,18 +83,51 @@ func wants(spec *schema.Spec, p Payloads) ([]*want, error) {
 				continue
 			}
 			w.files[file] = data
-			fmt.Fprintf(sum, "%d %s %d\n", len(file), file, len(data))
-			sum.Write(data)
-			for _, image := range schema.QuadletImages(file, data) {
-				if !slices.Contains(w.images, image) {
-					w.images = append(w.images, image)
-				}
+			w.add(sum, file, data, schema.QuadletImages(file, data))
+			if path.Ext(file) == ".kube" {
+				errs = append(errs, w.addPods(sum, spec, file, p))
 			}
 		}
 		w.hash = hex.EncodeToString(sum.Sum(nil))
 		all = append(all, w)
 	}
 	return all, failure.Join(errs...)
+}
+
+// add takes in one of the files that an application is made of.
+func (w *want) add(sum io.Writer, file string, data []byte, images []string) {
+	fmt.Fprintf(sum, "%d %s %d\n%s", len(file), file, len(data), data)
+	for _, image := range images {
+		if !slices.Contains(w.images, image) {
+			w.images = append(w.images, image)
+		}
+	}
+}
+
+// addPods takes in the documents that a .kube file names, which stand among the
+// files of the spec.
+func (w *want) addPods(sum io.Writer, spec *schema.Spec, file string, p Payloads) error {
+	docs, err := schema.KubeDocuments(w.folder, w.files[file])
+	if err != nil {
+		return within(err, w.name, file)
+	}
+	for _, d := range docs {
+		f := spec.Files[d]
+		if f == nil {
+			return within(fmt.Errorf("the spec has no file %s, so that the images of its pods are not known", d), w.name, file)
+		}
+		data, err := content(&schema.Content{Content: f.Content, ContentBase64: f.ContentBase64, Payload: f.Payload}, p)
+		if err != nil {
+			return within(err, w.name, d)
+		}
+		images, err := schema.KubeImages(data)
+		if err != nil {
+			return within(err, w.name, d)
+		}
+		w.docs = append(w.docs, d)
+		w.add(sum, d, data, images)
+	}
+	return nil
 }
 
 func within(err error, name, file string) error {
