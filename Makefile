@@ -24,8 +24,11 @@ TESTFLAGS     ?=
 ATONCE        ?= $(shell expr 1 + $$(getconf _NPROCESSORS_ONLN))
 # How long one fuzz target runs.
 FUZZTIME      ?= 20s
-# How long the soak goes on, in minutes.
+# How long the soak goes on, in minutes, how often the power then goes in each
+# of the three tests of that, and how long an idle agent is looked at.
 SOAK_MINUTES  ?= 20
+POWER_CUTS    ?= 100
+IDLE_MINUTES  ?= 10
 # Which benchmarks run, and for how long each.
 BENCH         ?= .
 BENCHTIME     ?= 1x
@@ -108,8 +111,16 @@ test-system: $(ACTIONLINT) $(KUBECONFORM) $(YAML_SERVER)/installed ## run the te
 	$(GO) test -tags system -run '^TestSystem' -timeout 20m -parallel 3 $(TESTFLAGS) ./...
 
 .PHONY: soak
-soak: ## run 50 agents and two daemons through trouble for SOAK_MINUTES (20), show what grew
+soak: soak-fleet soak-device ## run both of the next two
+
+.PHONY: soak-fleet
+soak-fleet: ## run 50 agents and two daemons through trouble for SOAK_MINUTES (20), show what grew
 	SOAK_MINUTES=$(SOAK_MINUTES) $(GO) test -tags system -run '^TestSoak$$' -count=1 -timeout 0 -v $(TESTFLAGS) ./internal/systemtest
+
+.PHONY: soak-device
+soak-device: ## cut a device's power 300 times (3 x POWER_CUTS), meet every fault of its network, watch it idle
+	GITOPSD_POWER_CUTS=$(POWER_CUTS) GITOPSD_NETWORK=all GITOPSD_IDLE_MINUTES=$(IDLE_MINUTES) $(GO) test -tags system \
+	  -run '^TestSystem(PowerCut|PowerCutApplication|PowerCutMoments|Network|IdleAgent)$$' -count=1 -timeout 0 -parallel 3 -v $(TESTFLAGS) ./internal/systemtest
 
 .PHONY: check
 check: build lint test test-system ## what continuous integration runs, the demo aside

@@ -77,6 +77,9 @@ func (m *Machine) once() error {
 	}
 	m.mu.Lock()
 	m.nspawn = c.Process.Pid
+	if m.cut { // between two boots, when there was nothing to be ended
+		_ = c.Process.Kill()
+	}
 	m.mu.Unlock()
 	done := make(chan struct{})
 	go func() { // systemd-nspawn does not say who the first process is

@@ -67,8 +67,8 @@ func TestSystemAdopted(t *testing.T) {
 	changed := doc
 	for was, is := range map[string]string{
 		"/web:1\n": "/web:2\n", "MemoryMax=200M": "MemoryMax=300M", "          one\n": "          two\n",
-		"      tool.service:\n":   "      own.service:\n        content: |\n          [Service]\n          ExecStart=/bin/sleep infinity\n        state: started\n      tool.service:\n        state: stopped\n        dropIns: {own: {content: \"[Service]\\nMemoryMax=100M\\n\"}}\n",
-		"    applications:\n":     "    applications:\n      more:\n        health: {stableFor: 2s}\n        quadlet:\n          more.network: {content: \"[Network]\\n\"}\n",
+		"      tool.service:\n": "      own.service:\n        content: |\n          [Service]\n          ExecStart=/bin/sleep infinity\n        state: started\n      tool.service:\n        state: stopped\n        dropIns: {own: {content: \"[Service]\\nMemoryMax=100M\\n\"}}\n",
+		"    applications:\n":   "    applications:\n      more:\n        health: {stableFor: 2s}\n        quadlet:\n          more.network: {content: \"[Network]\\n\"}\n",
 	} {
 		if strings.Count(changed, was) != 1 {
 			t.Fatalf("the document has not one %q:\n%s", was, doc)

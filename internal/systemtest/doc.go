@@ -7,8 +7,8 @@
 // what an operator would see: files, refs, exit codes, logs.
 //
 // Start with `make test-system`: the tests are called TestSystem… and carry
-// the build tag system. `make soak` runs TestSoak for SOAK_MINUTES and prints
-// what grew.
+// the build tag system. `make soak` runs TestSoak, and some of the others for
+// longer than `make test-system` has time for.
 //
 // A test uses loopback, its own temporary folder and mounts below it; it ends
 // every process that it started, by its id. Where a tool or a right is missing

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -25,6 +27,16 @@ const (
 	// endLimit is what a process may take to end after it was asked to.
 	endLimit = 20 * time.Second
 )
+
+// seeded gives chance; with GITOPSD_SEED it is that of an earlier run.
+func seeded(t testing.TB) *rand.Rand {
+	seed := uint64(time.Now().UnixNano())
+	if n, err := strconv.ParseUint(os.Getenv("GITOPSD_SEED"), 10, 64); err == nil {
+		seed = n
+	}
+	t.Logf("GITOPSD_SEED=%d", seed)
+	return rand.New(rand.NewPCG(seed, 0))
+}
 
 // unable skips a test that this machine cannot run, or fails it where nothing
 // may be skipped.

@@ -7,9 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -65,12 +63,7 @@ type disturbed struct {
 // every step.
 func TestSystemNetwork(t *testing.T) {
 	t.Parallel()
-	seed := uint64(time.Now().UnixNano())
-	if n, err := strconv.ParseUint(os.Getenv("GITOPSD_SEED"), 10, 64); err == nil {
-		seed = n
-	}
-	t.Logf("GITOPSD_SEED=%d", seed)
-	rnd := rand.New(rand.NewPCG(seed, 0))
+	rnd := seeded(t)
 
 	f := newFleet(newBench(t), t.TempDir())
 	f.device("gw-1", "gateways")

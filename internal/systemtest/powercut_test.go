@@ -4,7 +4,6 @@ package systemtest
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"slices"
 	"strconv"
@@ -15,7 +14,7 @@ import (
 
 const (
 	// powerCuts are in an ordinary run; GITOPSD_POWER_CUTS has more of them.
-	powerCuts = 20
+	powerCuts = 10
 	// cutWithin is after a change that a cut comes, at the latest: from the
 	// push to the report an update takes this long, because its hooks do and
 	// its units have to stay up.
@@ -24,22 +23,22 @@ const (
 	parts = 20
 )
 
+// cutsOf is how often the power goes in one test.
+func cutsOf(ordinary int) int {
+	if n, err := strconv.Atoi(os.Getenv("GITOPSD_POWER_CUTS")); err == nil {
+		return n
+	}
+	return ordinary
+}
+
 // TestSystemPowerCut takes the power from a whole system at any moment of an
 // update, or of the rollback of a bad one. It always comes up by itself and
 // ends on a good spec: that one's files and units and no others, each running
 // with what stands on the disk, and its hook run.
 func TestSystemPowerCut(t *testing.T) {
 	t.Parallel()
-	cuts := powerCuts
-	if n, err := strconv.Atoi(os.Getenv("GITOPSD_POWER_CUTS")); err == nil {
-		cuts = n
-	}
-	seed := uint64(time.Now().UnixNano())
-	if n, err := strconv.ParseUint(os.Getenv("GITOPSD_SEED"), 10, 64); err == nil {
-		seed = n
-	}
-	t.Logf("GITOPSD_SEED=%d", seed)
-	rnd := rand.New(rand.NewPCG(seed, 0))
+	cuts := cutsOf(powerCuts)
+	rnd := seeded(t)
 
 	f := newFleet(newBench(t), t.TempDir())
 	f.device("gw-1", "gateways")

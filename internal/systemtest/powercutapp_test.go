@@ -4,9 +4,6 @@ package systemtest
 
 import (
 	"fmt"
-	"math/rand/v2"
-	"os"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -20,16 +17,8 @@ const appPowerCuts = 3
 // time the container of a good spec runs in the end, alone.
 func TestSystemPowerCutApplication(t *testing.T) {
 	t.Parallel()
-	cuts := appPowerCuts
-	if n, err := strconv.Atoi(os.Getenv("GITOPSD_POWER_CUTS")); err == nil {
-		cuts = n
-	}
-	seed := uint64(time.Now().UnixNano())
-	if n, err := strconv.ParseUint(os.Getenv("GITOPSD_SEED"), 10, 64); err == nil {
-		seed = n
-	}
-	t.Logf("GITOPSD_SEED=%d", seed)
-	rnd := rand.New(rand.NewPCG(seed, 0))
+	cuts := cutsOf(appPowerCuts)
+	rnd := seeded(t)
 
 	f := newFleet(newBench(t), t.TempDir())
 	f.device("gw-1", "gateways")
