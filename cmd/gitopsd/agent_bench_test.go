@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,85 +27,179 @@ const (
 	benchPolls = 30
 	// benchPatience bounds each wait for the agent.
 	benchPatience = time.Minute
+	// benchRest is after an update until all of it has been reported.
+	benchRest = 2 * time.Second
 	// benchRefs are the refs of other devices in the same repository.
 	benchRefs = 10_000
 )
 
-// BenchmarkIdleAgent measures the agent as it waits, after an update of a file
-// and a payload: memory of its process, and what a poll that finds nothing new
-// costs. Beside it stands what a script would do for each poll: git fetch of
-// the same ref, which it has already. The goals are 12 MB of anonymous memory and 200 bytes of bodies.
-func BenchmarkIdleAgent(b *testing.B) {
+// benchedAgent is an agent of one device in a repository with the refs of
+// [benchRefs] others, over http, and a clone by git of what it reads.
+type benchedAgent struct {
+	*exec.Cmd
+	b       *testing.B
+	srv     *gitserver.Server
+	path    string // of the repository
+	install string
+	clone   string
+	fetch   []string // what a script would run instead of a poll
+}
+
+// startBenched gives an agent that has made its first update and is at rest.
+func startBenched(b *testing.B) *benchedAgent {
+	b.Helper()
 	dir := b.TempDir()
-	path := gitserver.Bare(b, dir, "fleet.git")
-	srv := gitserver.New(b, dir)
-	url := srv.URL + "/fleet.git"
-	binary := filepath.Join(dir, "gitopsd")
+	a := &benchedAgent{b: b, path: gitserver.Bare(b, dir, "fleet.git"), srv: gitserver.New(b, dir)}
+	url := a.srv.URL + "/fleet.git"
+	binary, root := filepath.Join(dir, "gitopsd"), filepath.Join(dir, "root")
 	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
 		b.Fatalf("build the program: %v\n%s", err, out)
 	}
-	root := filepath.Join(dir, "root")
 	if err := os.Mkdir(root, 0o755); err != nil {
 		b.Fatal(err)
 	}
 	var log bytes.Buffer
-	agent := exec.Command(binary, "agent", "--device", benchDevice, "--root", root, "--repo", url, "--interval", benchInterval.String())
-	agent.Stdout, agent.Stderr = &log, &log
-	agent.WaitDelay = time.Second
-	if err := agent.Start(); err != nil {
+	a.Cmd = exec.Command(binary, "agent", "--device", benchDevice, "--root", root, "--repo", url, "--interval", benchInterval.String())
+	a.Stdout, a.Stderr = &log, &log
+	a.WaitDelay = time.Second
+	if err := a.Start(); err != nil {
 		b.Fatal(err)
 	}
-	defer func() {
-		_ = agent.Process.Kill() // the end of the run, whatever its result
-		_ = agent.Wait()
+	b.Cleanup(func() {
+		_ = a.Process.Kill() // the end of the run, whatever its result
+		_ = a.Wait()
 		if b.Failed() {
 			b.Logf("the agent said:\n%s", log.String())
 		}
-	}()
+	})
+	a.install = awaitReport(b, a.path, func(r *schema.Report) bool { return r.Phase == schema.PhaseUpdated }).InstallID
+	a.assign(1, "a: 1\n", benchPayload())
+	a.others()
+	a.updated(1)
 
-	first := awaitReport(b, path, func(r *schema.Report) bool { return r.Phase == schema.PhaseUpdated })
-	assign(b, path, first.InstallID)
-	awaitReport(b, path, func(r *schema.Report) bool { return r.Attempt == 1 && r.Outcome == schema.OutcomeOK })
-	time.Sleep(2 * time.Second) // what the update left to report has been reported
+	a.clone = filepath.Join(dir, "clone")
+	gitserver.Git(b, dir, "init", "-q", a.clone)
+	a.fetch = []string{"fetch", "-q", "--no-tags", "--depth", "1", url, "+" + schema.DefaultDeviceRefs + benchDevice + ":refs/heads/assigned"}
+	a.git(a.fetch...)
+	return a
+}
 
-	ref := schema.DefaultDeviceRefs + benchDevice
-	for b.Loop() {
-		before, written := cpuTicks(b, agent.Process.Pid), diskWrites(b, agent.Process.Pid)
-		srv.ResetTraffic()
-		deadline := time.Now().Add(benchPatience)
-		for requests := int64(0); requests < benchPolls; requests, _, _ = srv.Traffic() {
-			if time.Now().After(deadline) {
-				b.Fatalf("%d polls did not come", benchPolls)
-			}
-			time.Sleep(benchInterval)
-		}
-		requests, in, out := srv.Traffic()
-		ticks := cpuTicks(b, agent.Process.Pid) - before
-		b.ReportMetric(float64(in+out)/float64(requests), "B/poll")
-		b.ReportMetric(float64(ticks)*1e3/clockTicks/float64(requests), "cpu-ms/poll")
-		b.ReportMetric(float64(diskWrites(b, agent.Process.Pid)-written)/float64(requests), "disk-B/poll")
-	}
-	b.ReportMetric(statusKB(b, agent.Process.Pid, "RssAnon")/1e3, "MB-anonymous")
-	b.ReportMetric(statusKB(b, agent.Process.Pid, "VmRSS")/1e3, "MB-resident")
-
-	clone := filepath.Join(dir, "clone")
-	gitserver.Git(b, dir, "init", "-q", clone)
-	fetch := []string{"fetch", "-q", "--no-tags", "--depth", "1", url, ref}
-	gitserver.Git(b, clone, fetch...)
-	srv.ResetTraffic()
-	git := exec.Command("git", fetch...)
-	git.Dir = clone
+// git runs the git program in the clone.
+func (a *benchedAgent) git(args ...string) *exec.Cmd {
+	a.b.Helper()
+	git := exec.Command("git", args...)
+	git.Dir = a.clone
 	git.Env = append(os.Environ(), gitserver.Environ()...)
-	if err := git.Run(); err != nil {
-		b.Fatal(err)
+	if out, err := git.CombinedOutput(); err != nil {
+		a.b.Fatalf("git %v: %v\n%s", args, err, out)
 	}
-	_, in, out := srv.Traffic()
-	b.ReportMetric(float64(in+out), "git-B/poll")
-	if usage, ok := git.ProcessState.SysUsage().(*syscall.Rusage); ok {
-		b.ReportMetric(float64(usage.Maxrss)/1e3, "git-MB-resident")
-		b.ReportMetric(float64((git.ProcessState.UserTime() + git.ProcessState.SystemTime()).Milliseconds()), "git-cpu-ms/poll")
+	return git
+}
+
+// updated waits until an attempt has ended well and nothing is left to report.
+func (a *benchedAgent) updated(attempt int64) {
+	a.b.Helper()
+	awaitReport(a.b, a.path, func(r *schema.Report) bool { return r.Attempt == attempt && r.Outcome == schema.OutcomeOK })
+	time.Sleep(benchRest)
+}
+
+// bytes are those that its requests and the answers take in f: of their bodies,
+// and with all headers.
+func (a *benchedAgent) bytes(f func()) (requests, bodies, wire int64) {
+	a.srv.ResetTraffic()
+	f()
+	requests, in, out := a.srv.Traffic()
+	return requests, in + out, a.srv.Wire()
+}
+
+// BenchmarkIdleAgent measures the agent as it waits, after an update of a file
+// and a payload: memory of its process, and what a poll that finds nothing new
+// costs. Beside it stands what a script would do for each poll: git fetch of
+// the same ref, which it has already, or git ls-remote. The goals are 12 MB of
+// anonymous memory and 200 bytes of bodies.
+func BenchmarkIdleAgent(b *testing.B) {
+	a := startBenched(b)
+	pid, wire := a.Process.Pid, 0.0
+	for b.Loop() {
+		before, written := cpuTicks(b, pid), diskWrites(b, pid)
+		deadline := time.Now().Add(benchPatience)
+		requests, bodies, all := a.bytes(func() {
+			for requests := int64(0); requests < benchPolls; requests, _, _ = a.srv.Traffic() {
+				if time.Now().After(deadline) {
+					b.Fatalf("%d polls did not come", benchPolls)
+				}
+				time.Sleep(benchInterval)
+			}
+		})
+		wire = float64(all) / float64(requests)
+		b.ReportMetric(float64(bodies)/float64(requests), "B/poll")
+		b.ReportMetric(wire, "wire-B/poll")
+		b.ReportMetric(float64(cpuTicks(b, pid)-before)*1e3/clockTicks/float64(requests), "cpu-ms/poll")
+		b.ReportMetric(float64(diskWrites(b, pid)-written)/float64(requests), "disk-B/poll")
+	}
+	b.ReportMetric(statusKB(b, pid, "RssAnon")/1e3, "MB-anonymous")
+	b.ReportMetric(statusKB(b, pid, "VmRSS")/1e3, "MB-resident")
+	a.signal(syscall.SIGSTOP)
+
+	for name, args := range map[string][]string{"git-fetch": a.fetch, "git-ls-remote": {"ls-remote", "-q", a.srv.URL + "/fleet.git", schema.DefaultDeviceRefs + benchDevice}} {
+		var git *exec.Cmd
+		_, bodies, all := a.bytes(func() { git = a.git(args...) })
+		b.ReportMetric(float64(bodies), name+"-B/poll")
+		b.ReportMetric(float64(all), name+"-wire-B/poll")
+		b.ReportMetric(float64(all)/wire, name+"-wire-ratio")
+		if usage, ok := git.ProcessState.SysUsage().(*syscall.Rusage); ok {
+			b.ReportMetric(float64(usage.Maxrss)/1e3, name+"-MB-resident")
+			b.ReportMetric(float64((git.ProcessState.UserTime() + git.ProcessState.SystemTime()).Milliseconds()), name+"-cpu-ms/poll")
+		}
 	}
 	b.ReportMetric(0, "ns/op")
+}
+
+// signal stops the agent while another is measured, and lets it go on.
+func (a *benchedAgent) signal(s syscall.Signal) {
+	a.b.Helper()
+	if err := a.Process.Signal(s); err != nil {
+		a.b.Fatal(err)
+	}
+}
+
+// BenchmarkAgentUpdate measures what an update takes over the network, with its
+// two reports, where a few bytes of a file have changed, and where there is a
+// payload beside it that has not. git fetch of the same change, into a clone of
+// what was before, stands beside each.
+func BenchmarkAgentUpdate(b *testing.B) {
+	a := startBenched(b)
+	attempt := int64(1)
+	update := func(name string, payload []byte) {
+		attempt++
+		a.assign(attempt, "a: before\n", payload)
+		a.updated(attempt)
+		a.git(a.fetch...)
+		attempt++
+		_, _, wire := a.bytes(func() {
+			a.assign(attempt, "a: after\n", payload)
+			a.updated(attempt)
+		})
+		_, _, idle := a.bytes(func() { time.Sleep(benchRest) })
+		a.signal(syscall.SIGSTOP)
+		_, _, git := a.bytes(func() { a.git(a.fetch...) })
+		a.signal(syscall.SIGCONT)
+		b.ReportMetric(float64(wire-idle), name+"-wire-B/update")
+		b.ReportMetric(float64(git), name+"-git-fetch-wire-B/update")
+	}
+	for b.Loop() {
+		update("spec", nil)
+		update("payload", benchPayload())
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
+// benchPayload is 1 MiB, the largest that is not warned of, and cannot be
+// compressed.
+func benchPayload() []byte {
+	payload := make([]byte, 1<<20)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(payload) // never fails
+	return payload
 }
 
 // clockTicks is USER_HZ of Linux, in which /proc counts processor time.
@@ -200,44 +295,50 @@ func awaitReport(b *testing.B, path string, ready func(*schema.Report) bool) sch
 	}
 }
 
-// assign gives the device a spec as the daemon would, among many others.
-func assign(b *testing.B, path, install string) {
-	b.Helper()
-	payload := bytes.Repeat([]byte("payload\n"), 128<<10) // 1 MiB, the largest that is not warned of
-	sum := schema.PayloadDigest(payload)
+// assign gives the device a spec as the daemon would.
+func (a *benchedAgent) assign(attempt int64, content string, payload []byte) {
+	a.b.Helper()
+	files := map[string]any{"/etc/edge/edge.conf": map[string]any{"content": content}}
+	delivery := map[string][]byte{}
+	if payload != nil {
+		sum := schema.PayloadDigest(payload)
+		files["/opt/edge/data"] = map[string]any{"payload": sum}
+		delivery["payloads/"+strings.TrimPrefix(sum, "sha256:")] = payload
+	}
 	doc := schema.Assignment{
 		TypeMeta: schema.TypeMeta{APIVersion: schema.APIVersion, Kind: schema.KindAssignment}, Metadata: schema.Metadata{Name: benchDevice},
-		Generation: 1, For: install, Attempt: 1, Version: "v1.0.0",
-		Spec: map[string]any{
-			"files": map[string]any{
-				"/etc/edge/edge.conf": map[string]any{"content": "a: 1\n"},
-				"/opt/edge/data":      map[string]any{"payload": sum},
-			},
-			"confirm": map[string]any{"within": "10s"},
-		},
+		Generation: attempt, For: a.install, Attempt: attempt, Version: fmt.Sprintf("v1.0.%d", attempt),
+		Spec: map[string]any{"files": files, "confirm": map[string]any{"within": "10s"}},
 	}
 	var err error
 	if doc.Digest, err = schema.Digest(doc.Spec); err != nil {
-		b.Fatal(err)
+		a.b.Fatal(err)
 	}
-	data, err := schema.Encode(&doc)
+	if delivery["assignment.yaml"], err = schema.Encode(&doc); err != nil {
+		a.b.Fatal(err)
+	}
+	d, ref := openDevice(a.b, a.path), schema.DefaultDeviceRefs+benchDevice
+	before, _, err := d.Read(a.b.Context(), ref, "", 0)
 	if err != nil {
-		b.Fatal(err)
+		a.b.Fatal(err)
 	}
-	commit, err := openDevice(b, path).Write(b.Context(), schema.DefaultDeviceRefs+benchDevice, "", map[string][]byte{
-		"assignment.yaml": data, "payloads/" + strings.TrimPrefix(sum, "sha256:"): payload,
-	})
-	if err != nil {
-		b.Fatal(err)
+	if _, err := d.Write(a.b.Context(), ref, before, delivery); err != nil {
+		a.b.Fatal(err)
 	}
+}
+
+// others are the refs of other devices.
+func (a *benchedAgent) others() {
+	a.b.Helper()
+	commit := gitserver.Git(a.b, a.path, "rev-parse", schema.DefaultDeviceRefs+benchDevice)
 	var lines strings.Builder
 	for n := range benchRefs {
 		fmt.Fprintf(&lines, "create %sother-%05d %s\n", schema.DefaultDeviceRefs, n, commit)
 	}
 	update := exec.Command("git", "update-ref", "--stdin")
-	update.Dir, update.Stdin = path, strings.NewReader(lines.String())
+	update.Dir, update.Stdin = a.path, strings.NewReader(lines.String())
 	if out, err := update.CombinedOutput(); err != nil {
-		b.Fatalf("%v\n%s", err, out)
+		a.b.Fatalf("%v\n%s", err, out)
 	}
-	gitserver.Git(b, path, "pack-refs", "--all")
+	gitserver.Git(a.b, a.path, "pack-refs", "--all")
 }

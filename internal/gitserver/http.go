@@ -22,6 +22,7 @@ type Server struct {
 	backend  http.Handler
 	requests atomic.Int64
 	in, out  atomic.Int64
+	wire     atomic.Int64
 
 	mu       sync.Mutex
 	hang     chan struct{} // closed by Resume; nil = not hanging
@@ -52,6 +53,7 @@ func New(t testing.TB, dir string) *Server {
 	base, stop := context.WithCancel(context.Background())
 	srv := httptest.NewUnstartedServer(s)
 	srv.Config.BaseContext = func(net.Listener) context.Context { return base }
+	srv.Listener = &countedListener{srv.Listener, &s.wire}
 	srv.Start()
 	t.Cleanup(func() {
 		s.Resume()
@@ -137,11 +139,16 @@ func (s *Server) Traffic() (requests, in, out int64) {
 	return s.requests.Load(), s.in.Load(), s.out.Load()
 }
 
+// Wire is the number of bytes that have gone over all connections since
+// [Server.ResetTraffic]: headers too, in both directions.
+func (s *Server) Wire() int64 { return s.wire.Load() }
+
 // ResetTraffic sets the counters to zero and forgets the log.
 func (s *Server) ResetTraffic() {
 	s.requests.Store(0)
 	s.in.Store(0)
 	s.out.Store(0)
+	s.wire.Store(0)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.log = nil
@@ -207,6 +214,38 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// A CGI program would see a Proxy header as HTTP_PROXY.
 	r.Header.Del("Proxy")
 	s.backend.ServeHTTP(w, r)
+}
+
+// countedListener counts what its connections carry.
+type countedListener struct {
+	net.Listener
+	n *atomic.Int64
+}
+
+// Accept takes the next connection.
+func (l *countedListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &countedConn{c, l.n}, nil
+}
+
+type countedConn struct {
+	net.Conn
+	n *atomic.Int64
+}
+
+func (c *countedConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.n.Add(int64(n))
+	return n, err
+}
+
+func (c *countedConn) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	c.n.Add(int64(n))
+	return n, err
 }
 
 type countedBody struct {
