@@ -26,6 +26,15 @@ func (s *supervisor) working(within time.Duration) {
 	s.until = time.Now().Add(within)
 }
 
+// beginsWithin gives work that was not heard of yet some time to begin.
+func (s *supervisor) beginsWithin(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.until.IsZero() {
+		s.until = time.Now().Add(d)
+	}
+}
+
 // late says since when the work should have been heard of again; 0: it is in
 // time.
 func (s *supervisor) late() time.Duration {
@@ -46,6 +55,7 @@ func (s *supervisor) ready(ctx context.Context) (stop func()) {
 		s.log.Warn("the watchdog's time cannot be read; it is not fed", "error", err.Error())
 	}
 	if every > 0 {
+		s.beginsWithin(every)
 		wg.Go(func() { s.watch(ctx, every) })
 	}
 	return func() {
