@@ -1,12 +1,11 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -64,12 +63,12 @@ refused, since all who read the repository would read it; --secrets takes it.`,
 		if err != nil {
 			return err
 		}
-		return a.importDevice(d, o)
+		return a.importDevice(cmd.Context(), d, o)
 	}
 	return cmd
 }
 
-func (a *app) importDevice(d *device, o importOptions) error {
+func (a *app) importDevice(ctx context.Context, d *device, o importOptions) error {
 	if len(o.files)+len(o.units)+len(o.applications) == 0 {
 		return withHint(usagef("nothing is named to be imported"), "name files with --file, units with --unit, and applications with --application")
 	}
@@ -102,30 +101,37 @@ func (a *app) importDevice(d *device, o importOptions) error {
 	for _, note := range i.notes {
 		a.sayln("note: %s", clean(note))
 	}
-	text, err := schema.Encode(&i.doc)
+	changes, err := i.changes()
 	if err != nil {
-		return fmt.Errorf("write the device: %w", err)
+		return err
 	}
-	i.beside["devices/"+o.device+".yaml"] = text
-	if err := a.checkImport(i); err != nil {
+	if err := a.checkImport(changes); err != nil {
 		return err
 	}
 	if o.to == "" {
-		_, err := a.out.Write(text)
+		_, err := a.out.Write(changes[0].after)
 		return err
 	}
-	return a.writeImport(o.to, i)
+	return a.writeImport(ctx, o.to, changes)
+}
+
+// changes are the new files of an import, the document first.
+func (i *imported) changes() ([]fileChange, error) {
+	text, err := schema.Encode(&i.doc)
+	if err != nil {
+		return nil, fmt.Errorf("write the device: %w", err)
+	}
+	list := []fileChange{{path: "devices/" + i.options.device + ".yaml", after: text}}
+	for _, name := range slices.Sorted(maps.Keys(i.beside)) {
+		list = append(list, fileChange{path: name, after: i.beside[name]})
+	}
+	return list, nil
 }
 
 // checkImport refuses a document that no repository could have.
-func (a *app) checkImport(i *imported) error {
-	var all changedSource
-	for _, name := range slices.Sorted(maps.Keys(i.beside)) {
-		all.changes = append(all.changes, fileChange{path: name, after: i.beside[name]})
-	}
-	all.source = noFiles{}
+func (a *app) checkImport(changes []fileChange) error {
 	loader := schema.Loader{OwnVersion: a.build.Version}
-	fleet, err := loader.Load(&all)
+	fleet, err := loader.Load(&changedSource{source: noFiles{}, changes: changes})
 	if err != nil {
 		return fmt.Errorf("check the device: %w", err)
 	}
@@ -145,44 +151,17 @@ func (noFiles) Entries() ([]schema.Entry, error)         { return nil, nil }
 func (noFiles) Read(schema.Entry, int64) ([]byte, error) { return nil, fs.ErrNotExist }
 
 // writeImport writes the files of an import into a fleet repository, all of
-// them or none; the one that people read comes last.
-func (a *app) writeImport(to string, i *imported) error {
-	root, err := os.OpenRoot(to)
-	if err != nil {
-		return withHint(err, "--to is the folder of a clone of the fleet repository")
-	}
-	defer root.Close()
-	names := slices.Sorted(maps.Keys(i.beside))
-	for _, name := range names {
-		if _, err := root.Lstat(filepath.FromSlash(name)); !errors.Is(err, fs.ErrNotExist) {
-			return withHint(fmt.Errorf("%s exists already in %s; nothing was written", name, to), "without --to the document is printed, to be merged by hand")
+// them or none.
+func (a *app) writeImport(ctx context.Context, to string, changes []fileChange) error {
+	if err := writeChanges(ctx, to, changes); err != nil {
+		if !isFolder(to) {
+			return withHint(err, "--to is the folder of a clone of the fleet repository")
 		}
+		return withHint(err, "without --to the document is printed, to be merged by hand")
 	}
-	device := "devices/" + i.options.device + ".yaml"
-	for _, name := range names {
-		if name != device {
-			err = errors.Join(err, writeImported(root, name, i.beside[name]))
-		}
-	}
-	if err = errors.Join(err, writeImported(root, device, i.beside[device])); err != nil {
-		return err
-	}
-	for _, name := range names {
-		a.sayln("wrote %s", clean(name))
+	for _, c := range changes {
+		a.sayln("wrote %s", clean(c.path))
 	}
 	a.sayln("next: gitopsd validate %s", shellWord(to))
 	return nil
-}
-
-func writeImported(root *os.Root, name string, data []byte) error {
-	name = filepath.FromSlash(name)
-	if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		return err
-	}
-	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	return errors.Join(err, f.Close())
 }

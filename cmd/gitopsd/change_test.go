@@ -77,7 +77,7 @@ func TestAFileThatChangesMeanwhile(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, starterDevice), []byte(other), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := tree.write(t.Context(), e.changes); !errors.Is(err, errChanged) {
+	if err := writeChanges(t.Context(), tree.dir, e.changes); !errors.Is(err, errChanged) {
 		t.Errorf("got %v, want %v", err, errChanged)
 	}
 	if got := readFile(t, dir, starterDevice); got != other {
@@ -130,7 +130,7 @@ func TestManyAtOnce(t *testing.T) {
 				errs[i] = err
 				return
 			}
-			errs[i] = tree.write(t.Context(), []fileChange{c})
+			errs[i] = writeChanges(t.Context(), tree.dir, []fileChange{c})
 		})
 	}
 	all.Wait()
@@ -163,7 +163,7 @@ func TestAReleaseIsMadeWholeOrNotAtAll(t *testing.T) {
 	}
 	gone := *tree.entry(starterDevice)
 	gone.Path = "devices/gone.yaml"
-	err = tree.write(t.Context(), []fileChange{
+	err = writeChanges(t.Context(), tree.dir, []fileChange{
 		{path: "releases/gateways/v2.0.0/release.yaml", after: []byte("x")},
 		{path: "releases/gateways/v2.0.0/deep/payload", copyOf: &gone},
 	})
@@ -190,7 +190,7 @@ func TestAReleaseIsNoneBeforeItsPayloads(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, folder, "payload"), []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	err = tree.write(t.Context(), []fileChange{{path: folder + "/release.yaml", after: []byte("x")}, {path: folder + "/payload", after: []byte("y")}})
+	err = writeChanges(t.Context(), tree.dir, []fileChange{{path: folder + "/release.yaml", after: []byte("x")}, {path: folder + "/payload", after: []byte("y")}})
 	if err == nil || !strings.Contains(err.Error(), "there is a file already") || readFile(t, dir, folder+"/payload") != "mine" {
 		t.Errorf("got %v", err)
 	}

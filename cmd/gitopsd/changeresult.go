@@ -92,7 +92,7 @@ func (a *app) change(ctx context.Context, dir string, o *editOptions, verb func(
 		r.Next = append(r.Next[:len(r.Next)-1], e.after...)
 	}
 	if !o.dryRun {
-		if err := t.write(ctx, e.changes); err != nil {
+		if err := writeChanges(ctx, t.dir, e.changes); err != nil {
 			return err
 		}
 		r.Written = true

@@ -25,19 +25,20 @@ const (
 	lockEvery = 10 * time.Millisecond
 )
 
-// write carries changes out, the first one last: it is the document that the
-// others belong to, and without it they are nothing. A document is replaced
-// whole or not at all.
-func (t *workTree) write(ctx context.Context, changes []fileChange) error {
-	root, err := os.OpenRoot(t.dir)
+// writeChanges carries changes of a folder out, the first one last: it is the
+// document that the others belong to, and without it they are nothing. A
+// document is replaced whole or not at all, and what was made is taken away
+// again where another one cannot be.
+func writeChanges(ctx context.Context, dir string, changes []fileChange) error {
+	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return fmt.Errorf("cannot write to %s: %w", t.dir, err)
+		return fmt.Errorf("cannot write to %s: %w", dir, err)
 	}
 	defer root.Close()
 	var made []string
 	for _, c := range slices.Concat(changes[1:], changes[:1]) {
 		if c.before != nil {
-			err = t.replace(ctx, root, c)
+			err = replace(ctx, dir, root, c)
 		} else {
 			err = create(root, c, &made)
 		}
@@ -60,7 +61,7 @@ func changedMeanwhile() error {
 
 // replace puts a new content into the place of a file, if it still has the old
 // one: another gitopsd, or an editor, may have been there.
-func (t *workTree) replace(ctx context.Context, root *os.Root, c fileChange) error {
+func replace(ctx context.Context, dir string, root *os.Root, c fileChange) error {
 	folder, err := openFolder(root, path.Dir(c.path))
 	if err != nil {
 		return err
@@ -72,7 +73,7 @@ func (t *workTree) replace(ctx context.Context, root *os.Root, c fileChange) err
 	}
 	// The lock is on the file itself, so that nothing is left behind. Whoever
 	// comes second has the lock of a file that is not there any more.
-	lock := flock.New(filepath.Join(t.dir, filepath.FromSlash(c.path)), flock.SetFlag(os.O_RDONLY))
+	lock := flock.New(filepath.Join(dir, filepath.FromSlash(c.path)), flock.SetFlag(os.O_RDONLY))
 	limited, cancel := context.WithTimeout(ctx, lockLimit)
 	defer cancel()
 	locked, err := lock.TryLockContext(limited, lockEvery)
