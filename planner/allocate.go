@@ -85,7 +85,7 @@ func (t *turns) Pop() any {
 // offer upgrades a device, if that breaks no limit.
 func (pl *plan) offer(q *queue, d *device) bool {
 	p := q.policy
-	if !d.Pinned && p.pilot.on && p.pilot.room == 0 {
+	if !d.apart() && p.pilot.on && p.pilot.room == 0 {
 		if p.gates.pilot.code == "" {
 			p.gates.pilot = p.pilotHold(pl)
 		}
@@ -172,6 +172,10 @@ func (pl *plan) queued(q *queue) finding {
 
 func (pl *plan) upgrade(d *device) finding {
 	v := no(Upgrade, "")
+	if d.Observes {
+		v.reason = "compares itself with " + word(d.target.Version) + ", and changes nothing"
+		return v
+	}
 	from, to := word(d.Version), word(d.target.Version)
 	switch {
 	case pl.versions.same(d.Version, d.target.Version):

@@ -113,6 +113,8 @@ func (pl *plan) checkHistory(d *device) finding {
 	h := pl.tries(d, d.policy)
 	target := word(d.target.Version)
 	switch {
+	case h.observed != nil:
+		return no(Observing, because(fmt.Sprintf("only compares itself with %s; at %s", target, at(h.observed.EndedAt)), h.observed.Because))
 	case h.failures >= d.policy.MaxAttempts:
 		how := "failed"
 		if h.lastFailure.Outcome == Lost {
@@ -169,13 +171,14 @@ func (pl *plan) since(d *device) string {
 // Phases of a report that matter here.
 const (
 	phaseUpdated   = "Updated"   // nothing to do
+	phaseObserving = "Observing" // it has compared, and changes nothing
 	phasePreparing = "Preparing" // nothing has changed yet
 	phaseWaiting   = "Waiting"   // the attempt was put off
 	phaseError     = "Error"     // it failed, and the device is back on its last good spec
 )
 
 // atRest are the phases of a device that works on no attempt.
-var atRest = []string{"", phaseUpdated, phaseError, phaseWaiting}
+var atRest = []string{"", phaseUpdated, phaseObserving, phaseError, phaseWaiting}
 
 // busy says why a device must not be interrupted; "" = it may.
 func (d *device) busy() string {

@@ -24,6 +24,7 @@ const (
 	ByHand         Code = "ByHand"
 	NeedsAgent     Code = "NeedsAgent"
 	Held           Code = "Held"
+	Observing      Code = "Observing"
 	CodeFailed     Code = "Failed"
 	CodeRefused    Code = "Refused"
 	CodeBackoff    Code = "Backoff"
@@ -82,6 +83,7 @@ func Codes() []CodeInfo {
 		{ByHand, Attention, "its protocol is too old: it must be upgraded by hand"},
 		{NeedsAgent, Attention, "the spec needs what its agent does not offer"},
 		{Held, Leave, "an operator holds it, in git or on the device"},
+		{Observing, Leave, "it only compares itself with its target, as its spec says, and has reported what would change"},
 		{CodeFailed, Attention, "it failed this target as often as it may"},
 		{CodeRefused, Attention, "it refused this target: that cannot work there"},
 		{CodeBackoff, Wait, "it is tried again later"},

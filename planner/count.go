@@ -47,7 +47,7 @@ func (pl *plan) count() {
 		}
 		if asked {
 			d.policy.holders = append(d.policy.holders, d.ID)
-			if !d.Pinned {
+			if !d.apart() {
 				d.policy.pilot.inside++
 			}
 		}
@@ -90,7 +90,7 @@ func (d *device) held() bool { return d.AdminHeld || d.HeldReason != "" }
 // that policy goes on with the same release. What a person does about the
 // device that failed does not make the release a better one.
 func (pl *plan) mark(d *device) {
-	if p := d.policy; p != nil && !d.Removed && !d.Pinned && !(d.current && d.open() == nil) {
+	if p := d.policy; p != nil && !d.Removed && !d.apart() && !(d.current && d.open() == nil) {
 		forget := pl.forget(d)
 		present := func(a *Attempt) bool { return matches(a.Target, d.target) && d.target.Version != "" }
 		pl.markIf(d, p, present, forget)
@@ -98,7 +98,7 @@ func (pl *plan) mark(d *device) {
 	for i := range d.attempts {
 		name := d.attempts[i].Policy
 		p := pl.byName[name]
-		outside := name != d.Policy || d.Removed || d.Pinned || d.OwnSpec
+		outside := name != d.Policy || d.Removed || d.apart() || d.OwnSpec
 		if p == nil || name == "" || !outside || i > 0 && d.attempts[i-1].Policy == name {
 			continue
 		}
@@ -170,6 +170,7 @@ type history struct {
 	failures    int
 	lastFailure *Attempt
 	refusal     *Attempt
+	observed    *Attempt
 	retryAt     time.Time // zero = at once
 	cause       string    // what it waits after
 }
@@ -196,6 +197,9 @@ func (pl *plan) tries(d *device, p *policy) history {
 			wait = p.backoff(spaced)
 		case Refused:
 			h.refusal = a
+			continue
+		case Observed:
+			h = history{observed: a}
 			continue
 		case Deferred, Unreached:
 			wait = p.Backoff.Base

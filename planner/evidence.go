@@ -57,7 +57,7 @@ func gaveUp(d *device, a *Attempt) bool {
 
 // beforeStart are the phases in which nothing has begun. An agent may be
 // Degraded before it began, too, but a record of that does not say so.
-var beforeStart = []string{"", phaseUpdated, phasePreparing, phaseWaiting}
+var beforeStart = []string{"", phaseUpdated, phaseObserving, phasePreparing, phaseWaiting}
 
 // showsStart says whether an attempt that was announced may have begun, by a
 // report that names it. The phase is looked at as well, because a record of a
@@ -76,7 +76,25 @@ func (s Said) fails() bool { return s.Outcome == string(Failed) }
 // givesUp says that the device ended the attempt by itself, as a rule before
 // it began.
 func (s Said) givesUp() bool {
-	return s.Outcome == string(Refused) || s.Outcome == string(Exhausted)
+	return s.Outcome == string(Refused) || s.Outcome == string(Exhausted) || s.Outcome == string(Observed)
+}
+
+// observing says whether a device leaves itself as it is since it was told to
+// compare only: nothing that came after has begun, so that what it ran before is
+// not looked after either.
+func (d *device) observing() bool {
+	if d.Said.Phase == phaseObserving {
+		return true
+	}
+	for i := len(d.attempts) - 1; i >= 0; i-- {
+		switch a := &d.attempts[i]; a.Outcome {
+		case Observed:
+			return sameInstall(d, a)
+		case OK, Failed, Lost:
+			return false
+		}
+	}
+	return false
 }
 
 // sameInstall says whether the report and the attempt are of one

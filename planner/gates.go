@@ -68,19 +68,19 @@ func (pl *plan) closeGates() {
 }
 
 // gate holds a device back with its whole rollout; no code means that it may
-// go as soon as there is a slot. Pinned devices stand outside of all that
-// judges a rollout.
+// go as soon as there is a slot. Those that stand apart pass all that judges a
+// rollout.
 func (pl *plan) gate(d *device) finding {
 	p := d.policy
 	g := &p.gates
 	switch {
 	case g.stop.code != "":
 		return g.stop
-	case g.halt.code != "" && !d.Pinned && !pl.mayRetry(d, p):
+	case g.halt.code != "" && !d.apart() && !pl.mayRetry(d, p):
 		return g.halt
 	case g.closed.code != "":
 		return g.closed
-	case d.Pinned:
+	case d.apart():
 		return finding{}
 	case g.pilot.code != "":
 		return g.pilot

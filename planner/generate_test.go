@@ -129,6 +129,7 @@ func drawOdd(t *rapid.T, d *Device, policies []Policy) {
 		{"held", 12, func() { d.AdminHeld = true }},
 		{"upgrading", 20, func() { d.Upgrading = true }},
 		{"pinned", 10, func() { d.Pinned = true }},
+		{"observes", 8, func() { d.Observes = true }},
 		{"duplicate", 20, func() { d.Duplicate = true }},
 		{"removed", 15, func() { d.Removed = true }},
 		{"silent", 5, func() { d.LastSeen = ago(t, "lastSeen") }},
@@ -163,8 +164,8 @@ func drawOdd(t *rapid.T, d *Device, policies []Policy) {
 		Starting: one(t, 4, "starting"),
 		Settled:  rapid.Bool().Draw(t, "settled"),
 		Recalled: int64(rapid.IntRange(0, n).Draw(t, "saw recall")),
-		Outcome:  rapid.SampledFrom([]string{"", "", "ok", "failed", "refused", "exhausted"}).Draw(t, "said outcome"),
-		Phase:    rapid.SampledFrom([]string{"Updated", "Updated", "Waiting", "Preparing", "Starting", "Applying", "Degraded", "Error"}).Draw(t, "phase"),
+		Outcome:  rapid.SampledFrom([]string{"", "", "ok", "failed", "refused", "exhausted", "observed"}).Draw(t, "said outcome"),
+		Phase:    rapid.SampledFrom([]string{"Updated", "Updated", "Observing", "Waiting", "Preparing", "Starting", "Applying", "Degraded", "Error"}).Draw(t, "phase"),
 	}
 }
 
@@ -173,7 +174,7 @@ func drawAttempt(t *rapid.T, d Device, number int64, last bool, policies []Polic
 		Number: number, Policy: d.Policy, Line: d.Policy, Target: d.Target, Rollout: d.Rollout, Pinned: d.Pinned,
 		InstallID:  rapid.SampledFrom([]string{"i1", "i1", "i1", "i2", ""}).Draw(t, "attempt install"),
 		AssignedAt: ago(t, "assigned"),
-		Outcome: rapid.SampledFrom([]Outcome{OK, Failed, Lost, Refused, Exhausted, Deferred, Unreached, "", "", ""}).
+		Outcome: rapid.SampledFrom([]Outcome{OK, Failed, Lost, Refused, Exhausted, Observed, Deferred, Unreached, "", "", ""}).
 			Draw(t, "outcome"),
 		RecallDelivered: rapid.Bool().Draw(t, "delivered"),
 	}

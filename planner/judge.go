@@ -54,7 +54,11 @@ func (pl *plan) judgeOpen(d *device, a *Attempt) (Decision, bool) {
 			if said.Begun {
 				return failed(said, "the device gave up after it had begun")
 			}
-			dec, ok := end(Outcome(said.Outcome), because("the device reports it", said.Message))
+			why := because("the device reports it", said.Message)
+			if said.Outcome == string(Observed) && said.Message != "" {
+				why = word(said.Message) // what it found
+			}
+			dec, ok := end(Outcome(said.Outcome), why)
 			dec.Stage = word(said.Stage)
 			return dec, ok
 		case !a.OnTargetAt.IsZero() && !onIt && d.Version != "":

@@ -107,7 +107,7 @@ func TestDefaultsAreThoseOfTheConstants(t *testing.T) {
 
 func TestCodesAreInTheOrderOfTheChecks(t *testing.T) {
 	want := "[BadInput Duplicate Upgrading Excluded Disabled BadPolicy NeverSeen Current NoTarget UnknownVersion Newer ByHand " +
-		"NeedsAgent Held Failed Refused Backoff Offline Absent Busy Stopped Paused Halted Frozen Window Pilot Wave Queued FleetGuard Budget Upgrade]"
+		"NeedsAgent Held Observing Failed Refused Backoff Offline Absent Busy Stopped Paused Halted Frozen Window Pilot Wave Queued FleetGuard Budget Upgrade]"
 	var got []Code
 	for _, c := range Codes() {
 		got = append(got, c.Code)

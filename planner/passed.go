@@ -62,6 +62,8 @@ func (s *Summary) passed(c Code, v Verdict) string {
 		switch {
 		case v.Device.Pinned:
 			return "pinned, so no halt concerns it"
+		case v.Device.Observes:
+			return "it changes nothing, so no halt concerns it"
 		case s.Halted:
 			return "halted, but it has tries left"
 		}
@@ -71,7 +73,7 @@ func (s *Summary) passed(c Code, v Verdict) string {
 	case CodeWindow:
 		return s.inWindow()
 	case CodePilot, CodeWave:
-		if v.Device.Pinned {
+		if v.Device.Pinned || v.Device.Observes {
 			return ""
 		}
 		return s.inRollout(c, v)

@@ -192,7 +192,7 @@ func (pl *plan) runs(d *device, t Target) bool {
 // are judged.
 func (pl *plan) findCurrent() {
 	for _, d := range pl.devices {
-		d.current = pl.runs(d, d.target)
+		d.current = pl.runs(d, d.target) && !d.observing()
 		if len(d.attempts) == 0 {
 			continue
 		}

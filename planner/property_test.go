@@ -174,7 +174,7 @@ func onlyUpgrades(t *rapid.T, in Input, r Result) {
 		switch have.Compare(want) {
 		case 0:
 			if d.Digest == "" || d.Digest == d.Target.Digest {
-				if last := d.Attempts; len(last) == 0 || last[len(last)-1].Outcome != Lost && last[len(last)-1].Outcome != Failed {
+				if n := len(d.Attempts); n == 0 || !slices.Contains([]Outcome{Lost, Failed, Observed}, d.Attempts[n-1].Outcome) {
 					t.Fatalf("%+v is on its target", d)
 				}
 			}
@@ -196,8 +196,8 @@ func onlyUpgrades(t *rapid.T, in Input, r Result) {
 			switch a.Outcome {
 			case Failed, Lost:
 				failures++
-			case Refused:
-				t.Fatalf("%s refused its target", d.ID)
+			case Refused, Observed:
+				t.Fatalf("%s has %s its target", d.ID, a.Outcome)
 			case OK:
 				wait = 0
 			}

@@ -16,7 +16,7 @@ func restrictionsHold(t *rapid.T, in Input, r Result) {
 			continue
 		}
 		p := governs(in, v.Device)
-		halted := summaryOf(r, p.Name).Halted && !v.Device.Pinned && effectiveAttempts(p) == 1 && len(v.Device.Attempts) == 0
+		halted := summaryOf(r, p.Name).Halted && !v.Device.Pinned && !v.Device.Observes && effectiveAttempts(p) == 1 && len(v.Device.Attempts) == 0
 		for why, holds := range map[string]bool{
 			"disabled": !p.Enabled, "paused": p.Paused != "", "bad policy": p.MaxInFlight < 0, "stopped": in.Stopped != "",
 			"no target": v.Device.NoTarget != "", "halted": halted, "fleet paused": in.Fleet.Paused != "", "bad fleet": in.Fleet.MaxInFlight < 0,
@@ -189,7 +189,7 @@ func wavesOpenInOrder(t *rapid.T, in Input, r Result) {
 			}
 		}
 		for _, v := range r.Verdicts {
-			if v.Device.Policy != p.Name || v.Device.Pinned {
+			if v.Device.Policy != p.Name || v.Device.Pinned || v.Device.Observes {
 				continue
 			}
 			if open := o.open(o.index(v.Device)); v.Upgrade && !open || v.Code == CodeWave && open {
@@ -219,10 +219,10 @@ func pilotsAreFew(t *rapid.T, in Input, r Result) {
 		}
 		moved := 0
 		for _, v := range r.Verdicts {
-			if v.Upgrade && v.Device.Policy == p.Name && !v.Device.Pinned {
+			if v.Upgrade && v.Device.Policy == p.Name && !v.Device.Pinned && !v.Device.Observes {
 				moved++
 			}
-			if v.Code == CodePilot && v.Device.Policy == p.Name && (over || v.Device.Pinned) {
+			if v.Code == CodePilot && v.Device.Policy == p.Name && (over || v.Device.Pinned || v.Device.Observes) {
 				t.Fatalf("%s waits for a pilot: %+v", v.Device.ID, *s.Pilot)
 			}
 		}

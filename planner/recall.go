@@ -48,7 +48,7 @@ func (pl *plan) recall(d *device, a *Attempt) (Outcome, string) {
 			return Deferred, "the target is " + word(d.target.Version) + " now"
 		}
 		return Deferred, "the content of " + word(d.target.Version) + " changed"
-	case rules.halted() && !a.Pinned && !pl.mayRetry(d, rules):
+	case rules.halted() && !a.Pinned && !d.Observes && !pl.mayRetry(d, rules):
 		return Deferred, "the policy is halted"
 	case pl.passed(d, from, rules.PickupTimeout):
 		return Unreached, "not started within pickupTimeout " + span(rules.PickupTimeout)

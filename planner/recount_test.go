@@ -204,7 +204,9 @@ func (o rolloutOf) index(d Device) int {
 	return i
 }
 
-func (o rolloutOf) member(d Device) bool { return d.Policy == o.policy.Name && !d.Removed && !d.Pinned }
+func (o rolloutOf) member(d Device) bool {
+	return d.Policy == o.policy.Name && !d.Removed && !d.Pinned && !d.Observes
+}
 
 func tried(d Device) bool {
 	return slices.ContainsFunc(d.Attempts, func(a Attempt) bool { return a.Rollout == d.Rollout })

@@ -158,7 +158,7 @@ func anyDevice(t *rapid.T) Device {
 	return Device{
 		ID: anyWord(t), Name: anyWord(t), Version: anyWord(t), ProtocolVersion: rapid.Int().Draw(t, "protocol"),
 		Online: b(), Busy: b(), AdminHeld: b(), Upgrading: b(), Policy: anyWord(t), Target: Target{anyWord(t), anyWord(t)},
-		Rollout: anyWord(t), NoTarget: anyWord(t), Pinned: b(), Duplicate: b(), ForgetBefore: anyTime(t), Removed: b(),
+		Rollout: anyWord(t), NoTarget: anyWord(t), Pinned: b(), Observes: b(), Duplicate: b(), ForgetBefore: anyTime(t), Removed: b(),
 		Missing: rapid.SliceOfN(rapid.Custom(anyWord), 0, 7).Draw(t, "missing"), Seen: b(), InstallID: anyWord(t), Digest: anyWord(t),
 		Wave: anyWord(t), Labels: rapid.MapOfN(rapid.Custom(anyWord), rapid.Custom(anyWord), 0, 2).Draw(t, "labels"), Since: anyTime(t),
 		LastSeen: anyTime(t), HeardAt: anyTime(t), OfflineSince: anyTime(t), Heartbeat: anyDuration(t), BusyReason: anyWord(t), HeldReason: anyWord(t),

@@ -147,6 +147,7 @@ type Device struct {
 	NoTarget string `json:"no_target,omitempty"` // why there is nothing to go to
 	Pinned   bool   `json:"pinned,omitempty"`
 	OwnSpec  bool   `json:"own_spec,omitempty"` // its spec is its own part alone, none of a release
+	Observes bool   `json:"observes,omitempty"` // its spec is only compared with
 	// Wave is the name of the first wave of its policy that selects it; "" =
 	// none does.
 	Wave string `json:"wave,omitempty"`
@@ -196,7 +197,7 @@ type Said struct {
 	Phase    string `json:"phase,omitempty"`
 	Begun    bool   `json:"begun,omitempty"`    // that attempt has changed something
 	Starting bool   `json:"starting,omitempty"` // announces that attempt's start
-	Outcome  string `json:"outcome,omitempty"`  // ok, failed, refused, exhausted or ""
+	Outcome  string `json:"outcome,omitempty"`  // ok, failed, refused, exhausted, observed or ""
 	Settled  bool   `json:"settled,omitempty"`
 	// Recalled is the attempt whose recall the device has seen. Where Attempt
 	// is another one, it had not begun the recalled one: a device that has
@@ -206,8 +207,9 @@ type Said struct {
 	Message  string `json:"message,omitempty"`
 }
 
-// ReleaseNone as an attempt's Release: the device had a spec of its own, and
-// how that went says nothing of any release.
+// ReleaseNone as an attempt's Release: the device had a spec of its own, or
+// one that it only compared itself with, and how that went says nothing of any
+// release.
 const ReleaseNone = "none"
 
 // Outcome is how an attempt ended; "" is an open attempt.
@@ -220,6 +222,7 @@ const (
 	Lost      Outcome = "lost"
 	Refused   Outcome = "refused"
 	Exhausted Outcome = "exhausted"
+	Observed  Outcome = "observed"
 	Deferred  Outcome = "deferred"
 	Unreached Outcome = "unreached"
 )

@@ -43,7 +43,7 @@ func (pl *plan) countWaves() {
 	}
 	for _, d := range pl.devices {
 		p := d.policy
-		if p == nil || d.Removed || d.bad != "" || d.Pinned || p.waves == nil && p.Pilot.Count == 0 {
+		if p == nil || d.Removed || d.bad != "" || d.apart() || p.waves == nil && p.Pilot.Count == 0 {
 			continue
 		}
 		inside := d.open() != nil || d.Upgrading
@@ -61,10 +61,14 @@ func (pl *plan) countWaves() {
 	}
 }
 
-// wave is the index of the wave that a device is in; pinned ones are in none
+// apart says whether a device stands outside of what judges a rollout: it is
+// pinned, or only compares itself, which harms nothing and proves nothing.
+func (d *device) apart() bool { return d.Pinned || d.Observes }
+
+// wave is the index of the wave that a device is in; those apart are in none
 // and go with the first.
 func (p *policy) wave(d *device) int {
-	if len(p.waves) == 0 || d.Pinned {
+	if len(p.waves) == 0 || d.apart() {
 		return 0
 	}
 	if i, ok := p.waveOf[d.Wave]; ok {

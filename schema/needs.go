@@ -9,7 +9,7 @@ import (
 // "directories", "units" (also of a file that restarts one), "hooks", "hooks.if"
 // where one has a condition, "requires", "resources.disk" and its
 // like, "confirm",
-// "onDevice", "os", "os.<driver>" where the spec names one,
+// "onDevice", "onDevice.<mode>" where that is not apply, "os", "os.<driver>" where the spec names one,
 // "applications.<kind>". Sorted. A capability is named after its field, so
 // a field that this program does not know yet is one too, and no agent is
 // given a spec that it would have to refuse.
@@ -44,9 +44,18 @@ func Needs(spec map[string]any) []string {
 	if points, _ := spec["hooks"].(map[string]any); hasConditions(points) {
 		needs = append(needs, "hooks.if")
 	}
+	if on, _ := spec["onDevice"].(map[string]any); on != nil {
+		// A mode that an agent does not know would be applied.
+		if mode, _ := on["mode"].(string); mode != "" && mode != ModeApply {
+			needs = append(needs, "onDevice."+mode)
+		}
+	}
 	sort.Strings(needs)
 	return slices.Compact(needs)
 }
+
+// NeedsObserve is the capability of only comparing a device with its spec.
+const NeedsObserve = "onDevice." + ModeObserve
 
 // changesUnits says whether a file restarts or reloads a unit when it changed.
 func changesUnits(files map[string]any) bool {

@@ -157,6 +157,12 @@ type Confirm struct {
 	Reach  []string  `json:"reach,omitempty"`  // URLs that must answer too
 }
 
+// Values of [OnDevice.Mode].
+const (
+	ModeApply   = "apply"
+	ModeObserve = "observe"
+)
+
 // Values of [OnDevice.Drift].
 const (
 	DriftRepair = "repair"
@@ -165,7 +171,12 @@ const (
 
 // OnDevice steers the agent's own loop.
 type OnDevice struct {
+	Mode    string   `json:"mode,omitempty"`    // "" = apply
 	Retries *int     `json:"retries,omitempty"` // tries beyond the first, nil = 3
 	Backoff *Backoff `json:"backoff,omitempty"` // nil = 10s × 2^(n−1), at most 10m, with jitter
 	Drift   string   `json:"drift,omitempty"`   // "" = repair
 }
+
+// Observes says that a device with this spec only reports what it would
+// change.
+func (s *Spec) Observes() bool { return s.OnDevice != nil && s.OnDevice.Mode == ModeObserve }

@@ -8,6 +8,7 @@ type Phase string
 // The phases of a report.
 const (
 	PhaseUpdated     Phase = "Updated"     // on the assigned spec
+	PhaseObserving   Phase = "Observing"   // compares itself with the assigned spec, and changes nothing
 	PhaseWaiting     Phase = "Waiting"     // deferred: busy or held
 	PhasePreparing   Phase = "Preparing"   // pre-checks, downloads
 	PhaseStarting    Phase = "Starting"    // announced, not yet looked again
@@ -22,13 +23,14 @@ const (
 // Outcome is how an attempt ended.
 type Outcome string
 
-// Outcomes. The first four are a device's own word; the rest are the
+// Outcomes. The first five are a device's own word; the rest are the
 // daemon's.
 const (
 	OutcomeOK        Outcome = "ok"
 	OutcomeFailed    Outcome = "failed"
 	OutcomeRefused   Outcome = "refused"
 	OutcomeExhausted Outcome = "exhausted"
+	OutcomeObserved  Outcome = "observed" // compared, as its spec says, and changed nothing
 	OutcomeLost      Outcome = "lost"
 	OutcomeDeferred  Outcome = "deferred"
 	OutcomeUnreached Outcome = "unreached"
@@ -282,7 +284,7 @@ type Report struct {
 	Reason            string      `json:"reason,omitempty"`
 	Stage             string      `json:"stage,omitempty"`
 	Begun             bool        `json:"begun"`             // this attempt has changed something
-	Outcome           Outcome     `json:"outcome,omitempty"` // ok, failed, refused, exhausted
+	Outcome           Outcome     `json:"outcome,omitempty"` // ok, failed, refused, exhausted, observed
 	Settled           bool        `json:"settled,omitempty"` // on target for the assignment's settle
 	Busy              bool        `json:"busy,omitempty"`
 	BusyReason        string      `json:"busyReason,omitempty"`
@@ -301,6 +303,34 @@ type Report struct {
 
 	// Applications are those of the spec that the device runs.
 	Applications []ApplicationState `json:"applications,omitempty"`
+
+	// WouldChange is set while the device only compares itself with a spec.
+	WouldChange *WouldChange `json:"wouldChange,omitempty"`
+}
+
+// WouldChange is what separates a device from a spec that it only compares
+// itself with.
+type WouldChange struct {
+	Version     string       `json:"version"` // of the spec
+	Count       int          `json:"count"`   // of all that would change
+	Differences []Difference `json:"differences"`
+}
+
+// What would be done in a [Difference].
+const (
+	DoCreate  = "create"
+	DoChange  = "change"
+	DoRemove  = "remove"
+	DoRestore = "restore" // to what was there before the first release
+	DoCannot  = "cannot"  // be had there, or compared
+)
+
+// Difference is one thing of a device that is not as a spec says.
+type Difference struct {
+	Field  string `json:"field"` // of the spec: files, directories, units, …
+	Name   string `json:"name"`  // a path, a unit, …
+	Do     string `json:"do"`
+	Detail string `json:"detail,omitempty"`
 }
 
 // SpecRef names a spec.

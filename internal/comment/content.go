@@ -68,6 +68,9 @@ func element(ch *preview.Change) string {
 
 // effect says what each of n devices does about a change.
 func effect(e *preview.Effect, n int) string {
+	if e.Observes {
+		return "only compared, nothing on the device changes"
+	}
 	var words []string
 	if e.Again {
 		words = append(words, "the version stays: updated again")

@@ -21,6 +21,12 @@ var (
 // effectOf is what a device does that goes from one spec to the other.
 func effectOf(from, to Side) Effect {
 	e := Effect{Hooks: []string{}}
+	if e.Observes = observes(to.Spec); e.Observes {
+		return e
+	}
+	if observes(from.Spec) {
+		from.Spec = nil // it was only compared with that
+	}
 	if image := imageOf(to.Spec); image != "" && image != imageOf(from.Spec) {
 		e.Reboot = clip(mask{}.value("image", image), longestValue)
 	}
@@ -43,6 +49,11 @@ func effectOf(from, to Side) Effect {
 		}
 	}
 	return e
+}
+
+// observes says whether a device is only compared with a spec.
+func observes(spec map[string]any) bool {
+	return slices.Contains(schema.Needs(spec), schema.NeedsObserve)
 }
 
 // restartedApplications are those that run before and after, and are made of

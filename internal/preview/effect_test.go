@@ -63,3 +63,18 @@ func TestEffectOf_Pods(t *testing.T) {
 		t.Errorf("restarts are %q, want the application whose document changed", got)
 	}
 }
+
+func TestEffectOf_Observing(t *testing.T) {
+	type tree = map[string]any
+	unit := tree{"edge.service": tree{"state": "started"}}
+	hooks := tree{"afterUpdating": tree{"check": tree{"run": []any{"true"}}}}
+	observe := tree{"units": unit, "hooks": hooks, "os": tree{"image": "v2"}, "onDevice": tree{"mode": "observe"}}
+	apply := tree{"units": unit, "hooks": hooks}
+	if e := effectOf(Side{Spec: apply}, Side{Spec: observe}); !e.Observes || len(e.Hooks)+len(e.Restarts) > 0 || e.Reboot != "" {
+		t.Errorf("a device that only compares itself does %+v", e)
+	}
+	// It never was what it was compared with.
+	if e := effectOf(Side{Spec: observe}, Side{Spec: apply}); e.Observes || !slices.Equal(e.Restarts, []string{"edge.service"}) || len(e.Hooks) != 1 {
+		t.Errorf("a device that has only compared itself before does %+v", e)
+	}
+}

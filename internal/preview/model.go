@@ -99,6 +99,7 @@ type Line = string
 
 // Effect is what a device does about a change.
 type Effect struct {
+	Observes bool     `json:"observes,omitempty"` // the device only compares itself, and the rest is empty
 	Hooks    []string `json:"hooks"`              // that run, in the order of their points
 	Restarts []string `json:"restarts,omitempty"` // units that start, stop, restart or reload, as far as they run, and applications
 	Reboot   string   `json:"reboot,omitempty"`   // the image that it boots into; "" = it does not

@@ -29,7 +29,7 @@ func (c *comparer) reach() []Reach {
 			pending[d.Policy] = w
 		}
 		w.all = append(w.all, d)
-		if !d.Pinned && v.Target.Version != "" && !left(v.Code) {
+		if !d.Pinned && !d.Observes && v.Target.Version != "" && !left(v.Code) {
 			w.pending = append(w.pending, d)
 			if v.Code == planner.NeverSeen {
 				w.silent++

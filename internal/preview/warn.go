@@ -35,7 +35,7 @@ func (c *comparer) updatedAgain() []string {
 		for i := range c.Head.Plan.Verdicts {
 			v := &c.Head.Plan.Verdicts[i]
 			d := &v.Device
-			if v.Target.Version == d.Version && d.Digest != "" && v.Target.Digest != d.Digest &&
+			if !d.Observes && v.Target.Version == d.Version && d.Digest != "" && v.Target.Digest != d.Digest &&
 				v.Code != planner.Current && v.Code != planner.Upgrading {
 				again[versionOf{d.Policy, d.Version}]++
 			}

@@ -207,6 +207,9 @@ func (r *run) look(d *device, e event) {
 	case d.chance.hits(r.cfg.Assume.Refusals, drawRefusal, 0):
 		said.Phase, said.Outcome, said.Message = "Updated", string(planner.Refused), "assumed"
 		r.due = true
+	case d.at.Observes:
+		said.Phase, said.Outcome, said.Message = "Observing", string(planner.Observed), "assumed"
+		r.due = true
 	case r.eager:
 		said.Phase, said.Starting = "Starting", true
 		r.due = true

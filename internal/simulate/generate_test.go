@@ -127,7 +127,7 @@ func drawFreezes(t *rapid.T) []planner.Freeze {
 
 // drawObstacle gives a device what may keep it.
 func drawObstacle(t *rapid.T, d *planner.Device) {
-	switch rapid.SampledFrom([]string{"", "", "", "", "offline", "silent", "absent", "busy", "held", "never seen", "newer", "pinned"}).Draw(t, "obstacle") {
+	switch rapid.SampledFrom([]string{"", "", "", "", "offline", "silent", "absent", "busy", "held", "never seen", "newer", "pinned", "observes"}).Draw(t, "obstacle") {
 	case "offline":
 		d.Online, d.OfflineSince = false, testNow.Add(-minutes(t, "offline since", 100))
 		d.LastSeen = d.OfflineSince.Add(-5 * time.Minute)
@@ -145,6 +145,8 @@ func drawObstacle(t *rapid.T, d *planner.Device) {
 		d.Version = "v1.6.0"
 	case "pinned":
 		d.Pinned = true
+	case "observes":
+		d.Observes = true
 	}
 }
 

@@ -153,6 +153,8 @@ func set(t *testing.T, d *planner.Device, what []string) {
 			d.HeldReason = "disk being replaced"
 		case "current":
 			d.Version, d.Digest = d.Target.Version, d.Target.Digest
+		case "observes":
+			d.Observes = true
 		case "newer":
 			d.Version = "v1.6.0"
 		default:

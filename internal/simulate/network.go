@@ -200,7 +200,7 @@ func (r *run) mayMove(d *device) bool {
 	if d.record.Code == string(planner.Current) || p.summary == nil || !p.room {
 		return false
 	}
-	if d.at.Pinned {
+	if d.at.Pinned || d.at.Observes {
 		return true
 	}
 	if p.summary.Halted && len(d.at.Attempts) == 0 {
@@ -219,7 +219,7 @@ func (r *run) mayMove(d *device) bool {
 func (r *run) nearer(d *device) {
 	p := d.policy
 	w := p.wave(d.at.Wave)
-	if p.summary == nil || w >= len(p.summary.Waves)-1 || d.at.Pinned {
+	if p.summary == nil || w >= len(p.summary.Waves)-1 || d.at.Pinned || d.at.Observes {
 		return
 	}
 	s := &p.summary.Waves[w]

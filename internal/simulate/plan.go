@@ -83,7 +83,7 @@ func (r *run) endAttempt(d *device, a *planner.Attempt, dec planner.Decision) {
 			a.RecallDelivered = false
 			r.queue.add(event{at: r.now.Add(r.interval()), device: d.index, kind: eventDelivered, about: a.Number})
 		}
-	case planner.Refused, planner.Exhausted, planner.Deferred, planner.Unreached:
+	case planner.Refused, planner.Exhausted, planner.Observed, planner.Deferred, planner.Unreached:
 	}
 }
 
@@ -106,7 +106,7 @@ func (r *run) assign(res planner.Result) {
 			InstallID: d.at.InstallID, Pinned: d.at.Pinned, Release: p.Release, AssignedAt: r.now,
 		}
 		switch {
-		case d.at.OwnSpec:
+		case d.at.OwnSpec, d.at.Observes:
 			a.Release = planner.ReleaseNone
 		case d.at.Pinned:
 			a.Release = "" // of another version than the policy's

@@ -109,7 +109,7 @@ func (w *witness) oneWaveAhead(in planner.Input, p planner.Policy, res planner.R
 	there, begun := make([]int, len(p.Waves)+1), 0
 	for _, v := range res.Verdicts {
 		d := &v.Device
-		if d.Policy != p.Name || d.Pinned {
+		if d.Policy != p.Name || d.Pinned || d.Observes {
 			continue
 		}
 		if v.Code == planner.Current {
@@ -121,7 +121,7 @@ func (w *witness) oneWaveAhead(in planner.Input, p planner.Policy, res planner.R
 	}
 	for _, v := range res.Verdicts {
 		d := &v.Device
-		if !v.Upgrade || d.Policy != p.Name || d.Pinned {
+		if !v.Upgrade || d.Policy != p.Name || d.Pinned || d.Observes {
 			continue
 		}
 		for j := begun; j < index(d); j++ {

@@ -184,7 +184,7 @@ func (s *Simulation) addObstacles(verdicts []planner.Verdict) {
 // that of one stands for all.
 func isOwn(c planner.Code) bool {
 	switch c {
-	case planner.Upgrading, planner.Offline, planner.Absent, planner.CodeFailed, planner.CodeRefused, planner.CodeBackoff:
+	case planner.Upgrading, planner.Offline, planner.Absent, planner.CodeFailed, planner.CodeRefused, planner.CodeBackoff, planner.Observing:
 		return true
 	}
 	return false
@@ -221,7 +221,7 @@ func (s *Simulation) reached() *BadRelease {
 func moves(c planner.Code) bool {
 	switch c {
 	case planner.Current, planner.Newer, planner.Excluded, planner.Disabled, planner.NoTarget, planner.BadInput,
-		planner.BadPolicy, planner.UnknownVersion:
+		planner.BadPolicy, planner.UnknownVersion, planner.Observing:
 		return false
 	}
 	return true

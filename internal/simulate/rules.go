@@ -62,7 +62,7 @@ func (p *policy) wave(name string) int {
 // target.
 func (p *policy) soaks(d *planner.Device) []time.Duration {
 	var list []time.Duration
-	if d.Pinned {
+	if d.Pinned || d.Observes {
 		return nil
 	}
 	if i := p.wave(d.Wave); i < len(p.Waves) && p.Waves[i].Soak > 0 {

@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -122,6 +123,10 @@ func (d *fakeDevice) idle() {
 		d.ended = a.Attempt
 		d.report(schema.Report{Attempt: a.Attempt, Phase: schema.PhaseError, Outcome: schema.OutcomeRefused, Stage: "requires", Reason: "no such command"})
 		return
+	case d.mayBegin(a) && slices.Contains(schema.Needs(a.Spec), schema.NeedsObserve):
+		d.ended = a.Attempt
+		d.report(schema.Report{Attempt: a.Attempt, Phase: schema.PhaseObserving, Outcome: schema.OutcomeObserved, Reason: "2 things would change"})
+		return
 	case d.mayBegin(a) && a.Version == d.current.Version && a.Digest == d.current.Digest:
 		d.ended = a.Attempt
 		d.current.Attempt = a.Attempt
@@ -191,7 +196,7 @@ func (d *fakeDevice) report(r schema.Report) {
 	r.Metadata.Name = d.id
 	r.InstallID, r.Sequence, r.BootID = d.install, d.seq, d.boot
 	r.AgentVersion, r.ProtocolVersion = "v0.1.0", 1
-	r.Capabilities = []string{"files", "hooks"}
+	r.Capabilities = []string{"files", "hooks", "onDevice", schema.NeedsObserve}
 	r.HeartbeatInterval = schema.Duration(10 * time.Minute)
 	r.Current = d.current
 	r.Generation = d.generation

@@ -115,6 +115,7 @@ func (k *known) desired() planner.Device {
 		NoTarget: m.NoTarget, Pinned: m.Pinned, OwnSpec: ownSpec(m),
 		Wave: m.Wave, Labels: m.Labels(),
 	}
+	d.Observes = observes(m)
 	if m.Rendered != nil {
 		d.Target.Digest = m.Rendered.Digest
 	}

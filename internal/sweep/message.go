@@ -79,6 +79,7 @@ func (p *pass) subject(changes map[string]string) string {
 	say(p.result.Assigned, "gets", func(Move) bool { return true })
 	say(p.started, "started", func(Move) bool { return true })
 	say(p.result.Ended, "done:", is(schema.OutcomeOK))
+	say(p.result.Ended, "compared with", is(schema.OutcomeObserved))
 	say(p.result.Recalled, "recalled from", func(Move) bool { return true })
 	say(p.result.Ended, "not begun:", is(schema.OutcomeDeferred, schema.OutcomeUnreached))
 	switch {

@@ -195,9 +195,14 @@ func ownSpec(m *schema.Member) bool {
 	return m.Device != nil && m.Device.Spec.Release == schema.ReleaseNone
 }
 
+// observes says whether a device is to be compared with its spec, and no more.
+func observes(m *schema.Member) bool {
+	return m.Rendered != nil && slices.Contains(m.Rendered.Needs, schema.NeedsObserve)
+}
+
 // releaseOf is what an attempt of a device says of releases.
 func releaseOf(fleet *schema.Fleet, m *schema.Member) string {
-	if ownSpec(m) {
+	if ownSpec(m) || observes(m) {
 		return planner.ReleaseNone
 	}
 	return fleet.ReleaseDigest(m.Line, m.Version)

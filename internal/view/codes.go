@@ -29,6 +29,7 @@ var words = map[planner.Code]word{
 	planner.ByHand:         {passed: "protocol", field: "minProtocol", until: []string{"its agent is upgraded by hand"}},
 	planner.NeedsAgent:     {passed: "capabilities", until: []string{"its agent offers what the spec needs, or the spec no longer needs it"}},
 	planner.Held:           {passed: "not held", until: []string{"the hold is taken away"}},
+	planner.Observing:      {until: []string{"the spec no longer says onDevice.mode observe", "its content changes, or gitopsd retry has it compare anew"}},
 	planner.CodeFailed:     {passed: "not failed", field: "maxAttempts", until: []string{"the target or its content changes", "the failure is forgotten (forgetFailuresBefore)"}},
 	planner.CodeRefused:    {passed: "not failed", field: "maxAttempts", until: []string{"the target or its content changes", "the refusal is forgotten (forgetFailuresBefore)"}},
 	planner.CodeBackoff:    {field: "backoff", until: []string{"its next try is due"}},

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/gitopsd/gitopsd/planner"
@@ -69,7 +68,9 @@ func WriteExplanation(w io.Writer, e *Explanation, look Look) error {
 	if more := len(e.History) - len(shown); more > 0 || e.Earlier {
 		line(&b, pick(len(shown) == 0, "history", ""), "… more: "+Clean(look.again("gitopsd history "+e.Device)), look)
 	}
-	line(&b, "device", deviceLine(e), look)
+	for _, l := range deviceLines(e) {
+		line(&b, l.label, Clean(l.text), look)
+	}
 	_, err := w.Write(b.Bytes())
 	return err
 }
@@ -206,51 +207,6 @@ func line(b *bytes.Buffer, label, text string, look Look) {
 	}
 	padded := fmt.Sprintf("%-*s", labelWidth, label)
 	fmt.Fprintf(b, "%s%s\n", look.paint(colorHead, padded), look.hang(text, labelWidth))
-}
-
-// deviceLine says what the device itself tells.
-func deviceLine(e *Explanation) string {
-	var parts []string
-	if o := e.Observed; o != nil {
-		parts = append(parts, string(o.Phase))
-		if o.Reason != "" {
-			parts[0] += ": " + said(o.Reason, "")
-		}
-		switch {
-		case o.Online:
-			parts = append(parts, "online")
-		case o.OfflineSince != nil:
-			parts = append(parts, "offline since "+o.OfflineSince.UTC().Format(time.RFC3339))
-		default:
-			parts = append(parts, "offline")
-		}
-		if o.Busy {
-			parts = append(parts, "busy")
-		}
-		if o.Held != "" {
-			parts = append(parts, "held there: "+o.Held)
-		}
-		if o.Problem != "" {
-			parts = append(parts, "its newest report was refused: "+o.Problem)
-		}
-	}
-	if r := e.Report; r != nil {
-		switch n := len(r.Drift); n {
-		case 0:
-			parts = append(parts, "no drift")
-		case 1:
-			parts = append(parts, "drift: "+r.Drift[0])
-		default:
-			parts = append(parts, fmt.Sprintf("drift: %s and %d more", r.Drift[0], n-1))
-		}
-		for _, w := range r.Warnings {
-			parts = append(parts, "its agent warns: "+w)
-		}
-		if r.FreeDisk > 0 {
-			parts = append(parts, BytesText(r.FreeDisk)+" free")
-		}
-	}
-	return Clean(strings.Join(parts, " · "))
 }
 
 // BytesText writes a size as people say it, in powers of a thousand.

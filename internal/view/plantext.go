@@ -234,6 +234,9 @@ func (t *planText) broken(l string, indent int) []string {
 
 // effectText says what n devices do about a change; "" = nothing to speak of.
 func effectText(e *preview.Effect, n int) string {
+	if e.Observes {
+		return "only compared, nothing on the device changes"
+	}
 	var words []string
 	if e.Again {
 		words = append(words, "the version stays: updated again")

@@ -1,0 +1,189 @@
+package view
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+// Bounds of what the text shows of one device; the JSON has what the report
+// has.
+const (
+	toldDifferences = 20
+	toldRunning     = 5 // applications that are as they should be, by name
+)
+
+// labelled is one line of an answer.
+type labelled struct{ label, text string }
+
+// deviceLines say what the device itself tells.
+func deviceLines(e *Explanation) []labelled {
+	list := []labelled{{"device", deviceLine(e)}}
+	r := e.Report
+	if r == nil {
+		return list
+	}
+	if w := r.WouldChange; w != nil {
+		for i, text := range wouldChangeTexts(w) {
+			list = append(list, labelled{pick(i == 0, "compared", ""), text})
+		}
+	}
+	list = append(list, labelled{"apps", applicationsText(r.Applications)}, labelled{"units", unitsText(r.Units)}, labelled{"monitors", monitorsText(r.Monitors)})
+	return list
+}
+
+// wouldChangeTexts list what separates a device from the spec that it only
+// compares itself with.
+func wouldChangeTexts(w *schema.WouldChange) []string {
+	list := []string{fmt.Sprintf("with %s: %s", w.Version, CountText(w.Count, "thing would change", "things would change"))}
+	if w.Count == 0 {
+		list[0] = fmt.Sprintf("with %s: nothing would change", w.Version)
+	}
+	shown := w.Differences[:min(len(w.Differences), toldDifferences)]
+	for i := range shown {
+		list = append(list, DifferenceText(&shown[i]))
+	}
+	if more := w.Count - len(shown); more > 0 {
+		list = append(list, fmt.Sprintf("… and %d more", more))
+	}
+	return list
+}
+
+// DifferenceText is one thing that would change, on one line.
+func DifferenceText(d *schema.Difference) string {
+	text := d.Do + " "
+	switch d.Field {
+	case "files":
+		text += d.Name
+	case "directories":
+		text += strings.TrimSuffix(d.Name, "/") + "/"
+	default:
+		text += strings.TrimSpace(d.Field + " " + d.Name)
+	}
+	if d.Detail != "" {
+		text += " (" + d.Detail + ")"
+	}
+	return text
+}
+
+// CountText counts things.
+func CountText(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, more)
+}
+
+// applicationsText tells first of those that do not run.
+func applicationsText(all []schema.ApplicationState) string {
+	var bad, good []string
+	for _, a := range all {
+		text := a.Name + " " + a.State
+		if a.State == schema.ApplicationRunning {
+			good = append(good, text)
+			continue
+		}
+		if a.Reason != "" {
+			text += ": " + a.Reason
+		}
+		bad = append(bad, text)
+	}
+	if len(good) > toldRunning {
+		good = []string{fmt.Sprintf("%d running", len(good))}
+	}
+	return strings.Join(append(bad, good...), " · ")
+}
+
+// unitsText names those that something is wrong with, and counts the others.
+func unitsText(all []schema.UnitState) string {
+	var list []string
+	others := map[string]int{}
+	for _, u := range all {
+		if isWrongUnit(u.State) {
+			list = append(list, u.Name+" "+u.State)
+		} else {
+			others[u.State]++
+		}
+	}
+	for _, state := range slices.Sorted(maps.Keys(others)) {
+		list = append(list, fmt.Sprintf("%d %s", others[state], state))
+	}
+	return strings.Join(list, " · ")
+}
+
+// isWrongUnit says whether no spec asks for a unit to be so.
+func isWrongUnit(state string) bool {
+	switch state {
+	case "failed", "restarting", "not-found":
+		return true
+	}
+	return false
+}
+
+func monitorsText(all []schema.MonitorState) string {
+	var list []string
+	for _, m := range all {
+		list = append(list, MonitorText(&m))
+	}
+	return strings.Join(list, " · ")
+}
+
+// MonitorText is what a monitor says, on one line.
+func MonitorText(m *schema.MonitorState) string {
+	if m.Level == schema.LevelUnknown {
+		return m.Name + ": could not be measured"
+	}
+	return fmt.Sprintf("%s: %d%% in use, %s", m.Name, m.Used, m.Level)
+}
+
+// deviceLine is how the device is by itself.
+func deviceLine(e *Explanation) string {
+	var parts []string
+	if o := e.Observed; o != nil {
+		parts = append(parts, string(o.Phase))
+		if o.Reason != "" {
+			parts[0] += ": " + said(o.Reason, "")
+		}
+		switch {
+		case o.Online:
+			parts = append(parts, "online")
+		case o.OfflineSince != nil:
+			parts = append(parts, "offline since "+o.OfflineSince.UTC().Format(time.RFC3339))
+		default:
+			parts = append(parts, "offline")
+		}
+		if o.Busy {
+			parts = append(parts, "busy")
+		}
+		if o.Held != "" {
+			parts = append(parts, "held there: "+o.Held)
+		}
+		if o.Problem != "" {
+			parts = append(parts, "its newest report was refused: "+o.Problem)
+		}
+	}
+	if r := e.Report; r != nil {
+		switch n := len(r.Drift); n {
+		case 0:
+			if r.WouldChange != nil {
+				break // it is not looked for
+			}
+			parts = append(parts, "no drift")
+		case 1:
+			parts = append(parts, "drift: "+r.Drift[0])
+		default:
+			parts = append(parts, fmt.Sprintf("drift: %s and %d more", r.Drift[0], n-1))
+		}
+		for _, w := range r.Warnings {
+			parts = append(parts, "its agent warns: "+w)
+		}
+		if r.FreeDisk > 0 {
+			parts = append(parts, BytesText(r.FreeDisk)+" free")
+		}
+	}
+	return strings.Join(parts, " · ")
+}
