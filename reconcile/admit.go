@@ -28,7 +28,7 @@ type facts struct {
 	currentAttempt int64
 	version        string // current
 	digest         string // current
-	onCurrent      bool   // it really is on it: no rollback is incomplete
+	onCurrent      bool   // it really is on it: no rollback is incomplete, and it is looked after
 	desired        int64  // attempt of desired.json, 0 = none
 	desiredDigest  string
 }
@@ -82,7 +82,7 @@ func (a *Agent) facts() facts {
 	f := facts{
 		device: a.cfg.Device, install: s.seq.id(), generation: s.attempts.Generation, ended: s.attempts.highest(),
 		currentAttempt: s.current.Attempt, version: s.current.Version, digest: s.current.Digest,
-		onCurrent: s.attempts.Direction == steady && !s.current.Unknown,
+		onCurrent: s.attempts.Direction == steady && !s.current.Unknown && s.attempts.Observes == 0,
 	}
 	if s.desired != nil {
 		f.desired, f.desiredDigest = s.desired.Attempt, s.desired.Digest

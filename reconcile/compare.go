@@ -24,21 +24,9 @@ const (
 	allTexts    = 2 << 20  // bytes of all of them
 )
 
-// What is done in a [Change].
-const (
-	DoCreate  = "create"
-	DoChange  = "change"
-	DoRemove  = "remove"
-	DoRestore = "restore" // to what was there before the first release
-	DoCannot  = "cannot"  // be had here, or compared
-)
-
 // Change is one thing that would be done to the device.
 type Change struct {
-	Field  string `json:"field"` // of the spec: files, directories, units, …
-	Name   string `json:"name"`  // a path, a unit, …
-	Do     string `json:"do"`
-	Detail string `json:"detail,omitempty"`
+	schema.Difference
 	// From and To are the contents of a file, where they differ and may be
 	// shown; otherwise Hidden says why not.
 	From   *string `json:"from,omitempty"`
@@ -49,10 +37,12 @@ type Change struct {
 // Comparison is what separates a device from one of its specs.
 type Comparison struct {
 	// To is the spec; Desired says that it is the one that the device is on its
-	// way to, otherwise what differs is drift.
-	To      schema.SpecRef `json:"to"`
-	Desired bool           `json:"desired"`
-	Changes []Change       `json:"changes"`
+	// way to, Observed that it is only compared with; otherwise what differs is
+	// drift.
+	To       schema.SpecRef `json:"to"`
+	Desired  bool           `json:"desired"`
+	Observed bool           `json:"observed,omitempty"`
+	Changes  []Change       `json:"changes"`
 	// More is how many changes are left out.
 	More int `json:"more,omitempty"`
 	// Hooks would run, in this order, each with its point.
@@ -60,8 +50,9 @@ type Comparison struct {
 	Trouble []string `json:"trouble,omitempty"`
 }
 
-// Compare says what separates the device from its desired spec, or from its
-// current one where current is asked for or nothing is desired. Contents that
+// Compare says what separates the device from its desired spec, or from the one
+// that it observes, or from its current one where that is asked for or there is
+// no other. Contents that
 // not everybody on the device may read are left out, unless secrets are asked
 // for.
 func (v *View) Compare(current, secrets bool) (*Comparison, error) {
@@ -81,6 +72,17 @@ func (v *View) Compare(current, secrets bool) (*Comparison, error) {
 			return nil, err
 		}
 		c.To, c.Desired = s.desired.ref(), true
+	}
+	if s.desired == nil && s.attempts.Observes != 0 && !current {
+		r, err := v.agent.store.whole(observedFile)
+		if err == nil {
+			to, err = r.tree()
+		}
+		if err != nil {
+			return nil, err
+		}
+		c.To, c.Observed = r.ref(), true
+		return c, v.compare(c, from, to, secrets)
 	}
 	if !c.Desired && (s.current.Unknown || s.current.Attempt == 0) {
 		return c, nil // nothing says what the device should be
@@ -116,8 +118,12 @@ func (v *View) compare(c *Comparison, from, to map[string]any, secrets bool) err
 	} else if err := v.compareFiles(c, spec, secrets); err != nil {
 		return err
 	}
-	if c.Desired {
-		c.Changes = append(c.Changes, compareRest(from, to)...)
+	if c.Desired || c.Observed {
+		if v.seen != nil && c.Observed {
+			c.Changes = append(c.Changes, v.seenRest()...)
+		} else {
+			c.Changes = append(c.Changes, compareRest(from, to)...)
+		}
 		local, err := hooks.Local(v.agent.root)
 		if err != nil {
 			c.Trouble = append(c.Trouble, oneLine(err.Error()))
@@ -154,10 +160,7 @@ func (v *View) compareFiles(c *Comparison, spec *schema.Spec, secrets bool) erro
 	room := allTexts
 	for i := range list {
 		d := &list[i]
-		one := Change{Field: "files", Name: d.Path, Do: doOf(d), Detail: detail(d)}
-		if d.Dir {
-			one.Field = "directories"
-		}
+		one := Change{Difference: differenceOf(d)}
 		if !d.Dir && d.Err == nil && len(c.Changes) < maxChanges {
 			room = one.contents(d, secrets, room)
 		}
@@ -169,15 +172,15 @@ func (v *View) compareFiles(c *Comparison, spec *schema.Spec, secrets bool) erro
 func doOf(d *files.Difference) string {
 	switch {
 	case d.Err != nil:
-		return DoCannot
+		return schema.DoCannot
 	case d.To == nil:
-		return DoRemove
+		return schema.DoRemove
 	case d.Original:
-		return DoRestore
+		return schema.DoRestore
 	case d.From == nil:
-		return DoCreate
+		return schema.DoCreate
 	}
-	return DoChange
+	return schema.DoChange
 }
 
 // detail is what else than the content changes.
@@ -246,6 +249,17 @@ func (one *Change) contents(d *files.Difference, secrets bool, room int) int {
 	return max(room, 0)
 }
 
+// seenRest is what the running agent has found beside files and folders.
+func (v *View) seenRest() []Change {
+	var list []Change
+	for _, d := range v.seen.Differences {
+		if d.Field != "files" && d.Field != "directories" {
+			list = append(list, Change{Difference: d})
+		}
+	}
+	return list
+}
+
 // compareRest is what differs between two specs beside files, folders and
 // hooks, by field and name; what it means on the device, their controllers
 // know.
@@ -264,7 +278,7 @@ func compareRest(from, to map[string]any) []Change {
 		a, aIs := from[f].(map[string]any)
 		b, bIs := to[f].(map[string]any)
 		if !(aIs || from[f] == nil) || !(bIs || to[f] == nil) {
-			list = append(list, Change{Field: f, Do: doBetween(from[f], to[f])})
+			list = append(list, Change{Difference: schema.Difference{Field: f, Do: doBetween(from[f], to[f])}})
 			continue
 		}
 		names := map[string]bool{}
@@ -277,7 +291,7 @@ func compareRest(from, to map[string]any) []Change {
 			if reflect.DeepEqual(a[n], b[n]) {
 				continue
 			}
-			one := Change{Field: f, Name: n, Do: doBetween(a[n], b[n])}
+			one := Change{Difference: schema.Difference{Field: f, Name: n, Do: doBetween(a[n], b[n])}}
 			old, oldIs := a[n].(string)
 			if now, is := b[n].(string); is {
 				one.Detail = oneLine(between(oldIs, func() string { return old }, now))
@@ -291,11 +305,11 @@ func compareRest(from, to map[string]any) []Change {
 func doBetween(from, to any) string {
 	switch {
 	case from == nil:
-		return DoCreate
+		return schema.DoCreate
 	case to == nil:
-		return DoRemove
+		return schema.DoRemove
 	}
-	return DoChange
+	return schema.DoChange
 }
 
 // hooksOf lists the hooks that would run, of a spec and of the device itself,

@@ -133,6 +133,7 @@ type Agent struct {
 	monitors     monitors
 	driftReason  string
 	applications []schema.ApplicationState // of the current spec, as they were seen last
+	wouldChange  *schema.WouldChange       // replaced, never changed; nil = not compared
 }
 
 // live is what the agent does right now; it is not on disk.
@@ -288,7 +289,7 @@ func (a *Agent) Close() error {
 // specs: with an os driver of that name, or none. What else a device has, such
 // as podman, adds more.
 func Capabilities(driver string) []string {
-	caps := []string{"confirm", "directories", "files", "hooks", "hooks.if", "onDevice", "requires", "resources.disk", "resources.memory", "resources.monitors"}
+	caps := []string{"confirm", "directories", "files", "hooks", "hooks.if", "onDevice", schema.NeedsObserve, "requires", "resources.disk", "resources.memory", "resources.monitors"}
 	if driver != "" {
 		caps = append(caps, "os", "os."+driver)
 	}

@@ -18,16 +18,22 @@ const driftEvery = 5 * time.Minute
 
 // repair compares the device with its current spec and puts right what
 // differs, unless the device is busy, held, or on its way somewhere. Hooks do
-// not run for it. changed says that it found something to repair.
+// not run for it. A device that only observes is compared, and left as it is.
+// changed says that it found something to repair.
 func (a *Agent) repair(ctx context.Context) (changed bool) {
 	st := a.store
-	if st.attempts.Direction != steady || st.current.Unknown || st.current.Attempt == 0 {
+	observes := st.attempts.Observes != 0
+	if st.attempts.Direction != steady || !observes && (st.current.Unknown || st.current.Attempt == 0) {
 		return false
 	}
 	a.lookAround(ctx)
 	if why := a.waits(); why != "" {
 		a.log.Debug("drift is not looked for", "because", why)
 		a.changed()
+		return false
+	}
+	if observes {
+		a.observeAgain(ctx)
 		return false
 	}
 	spec, err := st.currentSpec()

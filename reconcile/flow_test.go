@@ -718,7 +718,7 @@ func TestCapabilitiesAreWhatSpecsAskFor(t *testing.T) {
 	spec := tree{
 		"requires": tree{"arch": []any{"amd64"}}, "os": tree{"image": "x", "driver": "command"}, "files": tree{"/a": tree{"content": ""}},
 		"directories": tree{"/b": tree{}}, "resources": tree{"disk": tree{"minFree": "1"}, "memory": tree{"minAvailable": "1"}, "monitors": tree{"a": tree{"of": "load"}}},
-		"hooks": tree{"afterUpdating": tree{"x": tree{"run": []any{"true"}, "if": tree{"changed": []any{"/a"}}}}}, "confirm": "off", "onDevice": tree{"retries": 1},
+		"hooks": tree{"afterUpdating": tree{"x": tree{"run": []any{"true"}, "if": tree{"changed": []any{"/a"}}}}}, "confirm": "off", "onDevice": tree{"mode": "observe"},
 	}
 	spec["units"] = tree{"a.service": tree{"state": "started"}}
 	d := newDevice(t)

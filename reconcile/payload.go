@@ -117,9 +117,15 @@ func (a *Agent) forget() {
 	}
 }
 
-// prune removes payloads that neither the current nor the desired spec names.
+// prune removes payloads that no spec names any more: neither the current one,
+// nor the desired, nor one that is only compared with.
 // It is tidying: what it cannot do is tried after the next update.
 func (a *Agent) prune() {
+	if a.store.attempts.Observes == 0 && !a.store.absent(observedFile) {
+		if err := a.store.remove(observedFile); err != nil {
+			a.log.Warn("the spec that was compared with could not be removed", "error", err)
+		}
+	}
 	entries, err := a.root.List(payloadDir)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
@@ -131,7 +137,7 @@ func (a *Agent) prune() {
 		return
 	}
 	var keep []string
-	for _, p := range []string{currentFile, desiredFile} {
+	for _, p := range []string{currentFile, desiredFile, observedFile} {
 		if a.store.absent(p) {
 			continue
 		}

@@ -60,12 +60,21 @@ func (a *Agent) report() *schema.Report {
 		r.Attempt, r.Digest, r.Begun, r.Outcome = last.Attempt, last.Digest, last.Begun, last.Outcome
 		r.Stage, r.Reason, r.Failures = last.Stage, last.Reason, slices.Clone(last.Failures)
 		r.Phase = schema.PhaseError
-		if last.Outcome == schema.OutcomeOK {
+		switch last.Outcome {
+		case schema.OutcomeOK:
 			r.Phase = schema.PhaseUpdated
 			r.Settled = a.settled()
+		case schema.OutcomeObserved:
+			r.Phase = schema.PhaseObserving
 		}
 	default:
 		r.Phase = schema.PhaseUpdated
+	}
+	if st.Observes != 0 {
+		r.WouldChange = a.wouldChange
+		if r.Phase == schema.PhaseUpdated {
+			r.Phase = schema.PhaseObserving
+		}
 	}
 	if st.Direction == back {
 		a.reportRollback(r)

@@ -80,7 +80,7 @@ func Reset(ctx context.Context, c Config, ask func(*Comparison) (bool, error)) (
 // first release.
 func (a *Agent) forgetAll() error {
 	att := a.store.attempts.clone()
-	att.Direction, att.Incomplete, att.Work = back, "", work{Changed: att.Work.Changed}
+	att.Direction, att.Incomplete, att.Observes, att.Work = back, "", 0, work{Changed: att.Work.Changed}
 	if err := a.store.saveAttempts(att); err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func (v *View) CompareReset() (*Comparison, error) {
 	for _, one := range compareRest(from, map[string]any{}) {
 		switch one.Field {
 		case "units":
-			one.Do = DoRestore
+			one.Do = schema.DoRestore
 		case "applications":
 		default:
 			continue

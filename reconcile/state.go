@@ -43,7 +43,7 @@ func sane(n int64) bool { return n >= 0 && n <= maxNumber }
 func (r *record) reportable() bool { return sane(r.Generation) && sane(r.Attempt) }
 
 func (a *attempts) valid() bool {
-	ok := a.Format == attemptsFormat && sane(a.Generation) && sane(a.Dropped) && sane(a.Work.Attempt) && a.Work.Wait <= 2*longestWait
+	ok := a.Format == attemptsFormat && sane(a.Generation) && sane(a.Dropped) && sane(a.Observes) && sane(a.Work.Attempt) && a.Work.Wait <= 2*longestWait
 	for i := range a.Ended {
 		ok = ok && sane(a.Ended[i].Attempt)
 	}
@@ -68,6 +68,9 @@ type attempts struct {
 	// Dropped is the newest attempt that was taken back before it began.
 	Dropped   int64     `json:"dropped,omitempty"`
 	Direction direction `json:"direction,omitempty"`
+	// Observes is the attempt whose spec the device is only compared with since;
+	// 0 = none. It is left as it is until something begins.
+	Observes int64 `json:"observes,omitempty"`
 	// Incomplete says what a rollback could not put back yet.
 	Incomplete string `json:"incomplete,omitempty"`
 	Work       work   `json:"work,omitzero"`

@@ -244,7 +244,7 @@ func (s *store) reinstall(att attempts, okAtt bool, cur record, okCur, okDes, fr
 		cur = record{Version: s.initial, Unknown: !fresh}
 	}
 	if !okAtt {
-		att = attempts{Format: attemptsFormat}
+		att = attempts{Format: attemptsFormat, Observes: s.observed()}
 		if okDes && okCur {
 			att.Direction = back // perhaps half done: nobody can tell any more
 		}

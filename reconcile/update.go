@@ -53,6 +53,9 @@ func (a *Agent) update(ctx context.Context) (Result, *found) {
 		}
 		return a.stateFailed(err), nil
 	}
+	if spec.Observes() {
+		return a.observe(ctx, r, spec), nil
+	}
 	a.enter(schema.PhasePreparing, StagePreCheck)
 	if err := a.preCheck(ctx, &r, spec); err != nil {
 		return a.fail(ctx, StagePreCheck, err), nil
@@ -137,6 +140,15 @@ func (a *Agent) preCheck(ctx context.Context, r *record, spec *schema.Spec) erro
 }
 
 func (a *Agent) dependencies(ctx context.Context, spec *schema.Spec) error {
+	if err := a.requirements(spec); err != nil {
+		return err
+	}
+	whole := wholeSet(spec)
+	return failure.Join(a.files.Check(a.withoutMasks(whole), a.payload), a.checkUnits(ctx, whole))
+}
+
+// requirements are those that a look at the spec and at the agent decides.
+func (a *Agent) requirements(spec *schema.Spec) error {
 	if spec.Requires != nil {
 		if err := checks.Requires(a.root.Dir(), a.cfg.AgentVersion, spec.Requires); err != nil {
 			return err
@@ -157,11 +169,7 @@ func (a *Agent) dependencies(ctx context.Context, spec *schema.Spec) error {
 			return failure.Permanent("confirm", u, "an http or https URL is wanted")
 		}
 	}
-	if err := twice(spec); err != nil {
-		return err
-	}
-	whole := wholeSet(spec)
-	return failure.Join(a.files.Check(a.withoutMasks(whole), a.payload), a.checkUnits(ctx, whole))
+	return twice(spec)
 }
 
 // needs is about how many bytes the update will write: files that differ from
@@ -255,7 +263,7 @@ func (a *Agent) begin(ctx context.Context, spec *schema.Spec) error {
 			}
 		}
 	}
-	att.Work = w
+	att.Work, att.Observes = w, 0
 	att.Direction, att.Incomplete = forward, ""
 	return a.store.saveAttempts(att)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/gitopsd/gitopsd/reconcile/internal/disk"
 	"github.com/gitopsd/gitopsd/reconcile/internal/files"
 	"github.com/gitopsd/gitopsd/reconcile/internal/osimage"
+	"github.com/gitopsd/gitopsd/schema"
 )
 
 // ErrNoState means that no agent has worked on a root yet.
@@ -24,6 +25,7 @@ type View struct {
 	agent   *Agent
 	empty   bool // there is no state
 	trouble []string
+	seen    *schema.WouldChange // by the running agent; nil = none runs, or it observes nothing
 }
 
 // OpenView reads the state below the configured root; Control is not needed.
@@ -136,5 +138,9 @@ func (v *View) openFiles() error {
 func (a *Agent) View() (*View, error) {
 	c := a.cfg
 	c.Step, c.Progress = nil, nil
-	return OpenView(c)
+	v, err := OpenView(c)
+	if err == nil {
+		v.seen = a.Standing().Report.WouldChange
+	}
+	return v, err
 }

@@ -139,7 +139,7 @@ func (w *watcher) repaired(now time.Duration, changed bool) {
 // worked out again when the current spec changes.
 func (a *Agent) watched() []string {
 	cur := a.store.current
-	if a.store.attempts.Direction != steady || cur.Unknown || cur.Attempt == 0 {
+	if a.store.attempts.Direction != steady || a.store.attempts.Observes != 0 || cur.Unknown || cur.Attempt == 0 {
 		return nil
 	}
 	if a.watchedOf == cur.Attempt {

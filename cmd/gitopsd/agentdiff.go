@@ -11,6 +11,7 @@ import (
 	"github.com/gitopsd/gitopsd/internal/agentsocket"
 	"github.com/gitopsd/gitopsd/internal/edit"
 	"github.com/gitopsd/gitopsd/internal/preview"
+	"github.com/gitopsd/gitopsd/internal/view"
 	"github.com/gitopsd/gitopsd/reconcile"
 	"github.com/gitopsd/gitopsd/schema"
 )
@@ -29,8 +30,8 @@ func agentDiffCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff",
 		Short: "What would change on this device",
-		Long: `Compare this device with the version that it is on its way to, or, where it is
-on its way to none, with the one that it is on: then what differs is drift.
+		Long: `Compare this device with the version that it is on its way to or only observes,
+or, where there is none, with the one that it is on: then what differs is drift.
 Files come as a unified diff from what is on the device to what it would be;
 hooks that would run are listed with their programs, which are not run.
 
@@ -153,6 +154,8 @@ func (a *app) writeComparison(d *device, doc *deviceComparison) error {
 	}
 	what := "drift from " + doc.To.Version
 	switch {
+	case doc.Observed:
+		what = fmt.Sprintf("compared with %s, attempt %d, and nothing of it is done", doc.To.Version, doc.To.Attempt)
 	case doc.Desired && doc.To.Attempt == 0:
 		what = "on the way to " + doc.To.Version
 	case doc.Desired:
@@ -199,18 +202,7 @@ func (a *app) writeComparison(d *device, doc *deviceComparison) error {
 
 // changeText is a change in one line.
 func changeText(c *reconcile.Change) string {
-	text := "  " + c.Do + " "
-	switch c.Field {
-	case "files":
-		text += c.Name
-	case "directories":
-		text += strings.TrimSuffix(c.Name, "/") + "/"
-	default:
-		text += strings.TrimSpace(c.Field + " " + c.Name)
-	}
-	if c.Detail != "" {
-		text += " (" + c.Detail + ")"
-	}
+	text := "  " + view.DifferenceText(&c.Difference)
 	if c.Hidden != "" {
 		text += ", not shown: " + c.Hidden
 	}

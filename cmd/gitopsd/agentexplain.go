@@ -142,6 +142,12 @@ func explainPhase(s *deviceStanding, to string, now time.Time, because, next fun
 		if r.Assigned == "" {
 			next("gitopsd explain %s, at a desk, says which release waits for what", or(r.Metadata.Name, "DEVICE"))
 		}
+	case schema.PhaseObserving:
+		if r.WouldChange != nil {
+			to = r.WouldChange.Version
+		}
+		because("it only compares itself with %s, as the spec says (onDevice.mode), and is left as it is: %s", to, or(r.Reason, "nothing has begun since"))
+		next("gitopsd agent diff shows what would change; a spec without onDevice.mode observe is applied")
 	case schema.PhaseWaiting:
 		because("attempt %d waits, and has changed nothing: %s", r.Attempt, r.Reason)
 	case schema.PhaseDegraded:

@@ -129,9 +129,13 @@ func writeStanding(w io.Writer, doc *deviceStanding, now time.Time, look view.Lo
 	if doc.NextPoll != nil {
 		fact("poll", momentText(*doc.NextPoll, now))
 	}
-	fact("drift", driftText(doc))
+	if r.WouldChange == nil {
+		fact("drift", driftText(doc))
+	} else {
+		fact("compared", comparedText(r.WouldChange))
+	}
 	for _, m := range r.Monitors {
-		fact("monitor", monitorText(&m))
+		fact("monitor", view.MonitorText(&m))
 	}
 	for _, t := range doc.Trouble {
 		fact("trouble", t)
@@ -144,7 +148,7 @@ func writeStanding(w io.Writer, doc *deviceStanding, now time.Time, look view.Lo
 
 func phaseText(r *schema.Report) string {
 	text := string(r.Phase)
-	if r.Stage != "" && r.Phase != schema.PhaseUpdated {
+	if r.Stage != "" && r.Phase != schema.PhaseUpdated && r.Phase != schema.PhaseObserving {
 		text += ", " + r.Stage
 	}
 	if r.Reason != "" {
@@ -172,13 +176,6 @@ func contactText(c *reconcile.Contact, now time.Time) string {
 	return fmt.Sprintf("DOES NOT ANSWER, since %s: %s", momentText(c.Since, now), c.Error)
 }
 
-func monitorText(m *schema.MonitorState) string {
-	if m.Level == schema.LevelUnknown {
-		return m.Name + ": could not be measured"
-	}
-	return fmt.Sprintf("%s: %d%% in use, %s", m.Name, m.Used, m.Level)
-}
-
 // driftShown is how many paths are listed; the JSON has more.
 const driftShown = 10
 
@@ -193,6 +190,23 @@ func driftText(doc *deviceStanding) string {
 		return fmt.Sprintf("%s and %d more", strings.Join(drift[:driftShown], " "), len(drift)-driftShown)
 	}
 	return strings.Join(drift, " ")
+}
+
+// comparedText is what would change, the first few by name.
+func comparedText(w *schema.WouldChange) string {
+	if w.Count == 0 {
+		return "with " + w.Version + ": nothing would change"
+	}
+	shown := w.Differences[:min(len(w.Differences), driftShown)]
+	what := make([]string, len(shown))
+	for i := range shown {
+		what[i] = view.DifferenceText(&shown[i])
+	}
+	text := fmt.Sprintf("with %s: %s: %s", w.Version, view.CountText(w.Count, "thing would change", "things would change"), strings.Join(what, ", "))
+	if more := w.Count - len(shown); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // momentText is a moment with how far away it is.

@@ -15,6 +15,7 @@ const (
 	fails           // after it has begun, for good; where there is a reboot, after that
 	failsAgain      // after it has begun, and it is tried again
 	refuses         // before anything has changed
+	observes        // it is only compared with
 )
 
 var versions = []string{"v1.0.0", "v1.1.0", "v1.2.0"}
@@ -117,6 +118,8 @@ func (w *world) releaseYAML(version string) []byte {
 		more += "  hooks: {afterUpdating: {check: {run: [/nonexistent/check]}}}\n"
 	case k == failsAgain:
 		more += fmt.Sprintf("  onDevice: {retries: %d}\n", w.retries)
+	case k == observes:
+		more += "  onDevice: {mode: observe}\n"
 	case k == refuses:
 		more += "  requires: {paths: [/nonexistent]}\n"
 	}

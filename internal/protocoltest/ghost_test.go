@@ -57,13 +57,15 @@ type refMove struct {
 
 // ghostDevice is what one device did.
 type ghostDevice struct {
-	acting   int64 // attempt by which it changes itself now; 0 = it does not
-	acted    map[int64]bool
-	done     map[int64]bool     // ended ok on the device
-	reports  []string           // commits, oldest first
-	lastSaid moment             // when the newest of them came
-	looked   *schema.Assignment // by the last look; nil = it saw nothing usable
-	lookedAt int                // point
+	acting     int64 // attempt by which it changes itself now; 0 = it does not
+	acted      map[int64]bool
+	done       map[int64]bool     // ended ok on the device
+	comparedBy map[int64]bool     // ended observed on the device
+	observing  bool               // it leaves itself as it is now
+	reports    []string           // commits, oldest first
+	lastSaid   moment             // when the newest of them came
+	looked     *schema.Assignment // by the last look; nil = it saw nothing usable
+	lookedAt   int                // point
 
 	announcement int64 // attempt that this run of its program announced, accepted; 0 = none
 	announcedAt  int   // point
@@ -96,7 +98,7 @@ func newGhost(w *world, git trees) *ghost {
 func (g *ghost) device(id string) *ghostDevice {
 	d := g.devices[id]
 	if d == nil {
-		d = &ghostDevice{acted: map[int64]bool{}, done: map[int64]bool{}}
+		d = &ghostDevice{acted: map[int64]bool{}, done: map[int64]bool{}, comparedBy: map[int64]bool{}}
 		g.devices[id] = d
 	}
 	return d
@@ -191,6 +193,9 @@ func (g *ghost) acts(id, install string, attempt int64, version string, on bool)
 		d.acted[attempt] = true
 		g.dirty = true
 		g.w.logf("## %s begins to change itself by attempt %d (%s)", id, attempt, version)
+		if g.w.kind(version) == observes {
+			g.violate("observes: %s changes itself by attempt %d, whose spec is only to be compared with", id, attempt)
+		}
 		g.begins(id, install, attempt)
 		if g.w.plans != nil {
 			g.w.plans.begun(id, attempt)
@@ -211,10 +216,16 @@ func (g *ghost) starts(r release, id string) {
 // did says that an attempt ended ok on a device.
 func (g *ghost) did(id string, attempt int64) { g.device(id).done[attempt] = true }
 
+// compared says that a device has compared itself by an attempt.
+func (g *ghost) compared(id string, attempt int64) { g.device(id).comparedBy[attempt] = true }
+
+// observes says whether a device leaves itself as it is.
+func (g *ghost) observes(id string, on bool) { g.device(id).observing = on }
+
 // stops says that the device is not there any more.
 func (g *ghost) stops(id string) {
 	d := g.device(id)
-	d.acting, d.install, d.generation = 0, "nobody", 0
+	d.acting, d.install, d.generation, d.observing = 0, "nobody", 0, false
 }
 
 // check holds the invariants, as far as something happened since it was

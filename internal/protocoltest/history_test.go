@@ -61,6 +61,9 @@ func newHistory(dir string, s schedule, trace *strings.Builder) (*world, ending)
 		uncertain: kind(rng.IntN(4)), lookQuiet: rng.IntN(6) == 0,
 		deliveryRefs: schema.DefaultDeviceRefs, reportRefs: schema.DefaultReportRefs,
 	}
+	if rand.New(rand.NewPCG(binary.BigEndian.Uint64(s.setup[:]), 0x6f627365)).IntN(8) == 0 {
+		w.uncertain = observes
+	}
 	if w.real {
 		devices = 3
 	}

@@ -28,6 +28,7 @@ type lightDisk struct {
 	begun      int64 // attempt that changed something
 	tries      int   // of the desired attempt that failed
 	dropped    int64
+	observes   int64 // attempt whose spec it is only compared with; 0 = none
 
 	booted, staged string // operating systems
 	osFrom         string // what was booted before the desired attempt; "" = nothing was staged
@@ -123,6 +124,10 @@ func (m *lightMachine) tellGhost() {
 	if d.last.outcome == schema.OutcomeOK {
 		m.w.ghost.did(m.dev.id, d.last.attempt)
 	}
+	if d.last.outcome == schema.OutcomeObserved {
+		m.w.ghost.compared(m.dev.id, d.last.attempt)
+	}
+	m.w.ghost.observes(m.dev.id, d.observes != 0)
 	version := ""
 	if d.desired != nil {
 		version = d.desired.Version

@@ -100,7 +100,7 @@ func (a *lightAgent) admit(dl schema.Delivery, problem string) (meaning, string)
 		return means, ""
 	case doc.Hold != nil:
 		return wait, ""
-	case doc.Version == d.current.Version && doc.Digest == d.current.Digest && d.direction == "" && !d.unknown:
+	case doc.Version == d.current.Version && doc.Digest == d.current.Digest && d.direction == "" && !d.unknown && d.observes == 0:
 		return done, ""
 	case d.desired != nil && doc.Attempt == d.desired.Attempt:
 		return goOn, ""
@@ -267,6 +267,9 @@ func (a *lightAgent) update(ctx context.Context) (next bool, err error) {
 		return false, a.deferred(ctx, why)
 	}
 	a.phase = schema.PhasePreparing
+	if a.m.w.kind(d.desired.Version) == observes {
+		return false, a.observe(ctx)
+	}
 	if err := a.change("prepares"); err != nil {
 		return false, err
 	}
@@ -310,7 +313,7 @@ func (a *lightAgent) update(ctx context.Context) (next bool, err error) {
 		return false, a.deferred(ctx, why)
 	}
 	if err := a.save("that it begins", func(d *lightDisk) {
-		d.direction, d.begun = forward, d.desired.Attempt
+		d.direction, d.begun, d.observes = forward, d.desired.Attempt, 0
 		if a.m.w.boots && d.osFrom == "" {
 			d.osFrom = d.booted
 		}
@@ -318,4 +321,19 @@ func (a *lightAgent) update(ctx context.Context) (next bool, err error) {
 		return false, err
 	}
 	return false, a.carryOut(ctx)
+}
+
+// observe compares, and tells of it.
+func (a *lightAgent) observe(ctx context.Context) error {
+	des := a.m.disk.desired
+	if err := a.save("that it has compared", func(d *lightDisk) {
+		d.last, d.observes = lightEnd{des.Attempt, schema.OutcomeObserved, false, des.Digest, ""}, des.Attempt
+	}); err != nil {
+		return err
+	}
+	if err := a.save("no desired", func(d *lightDisk) { d.desired = nil }); err != nil {
+		return err
+	}
+	a.phase = ""
+	return a.tell(ctx)
 }

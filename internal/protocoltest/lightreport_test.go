@@ -15,7 +15,7 @@ func (a *lightAgent) report() *schema.Report {
 		TypeMeta:  schema.TypeMeta{APIVersion: schema.APIVersion, Kind: schema.KindReport},
 		Metadata:  schema.Metadata{Name: a.m.dev.id},
 		InstallID: d.install, AgentVersion: "v0.1.0", ProtocolVersion: 1,
-		Capabilities:      []string{"confirm", "files", "hooks", "onDevice", "os", "os.command", "requires"},
+		Capabilities:      []string{"confirm", "files", "hooks", "onDevice", "onDevice.observe", "os", "os.command", "requires"},
 		HeartbeatInterval: schema.Duration(heartbeat), BootID: a.m.bootID(),
 		Current: d.current, Generation: d.generation, Busy: a.busy, Recalled: a.recalled, Assigned: a.problem,
 	}
@@ -40,12 +40,18 @@ func (a *lightAgent) report() *schema.Report {
 	case d.last.attempt != 0:
 		r.Attempt, r.Digest, r.Begun, r.Outcome, r.Stage = d.last.attempt, d.last.digest, d.last.begun, d.last.outcome, d.last.stage
 		r.Phase = schema.PhaseError
-		if d.last.outcome == schema.OutcomeOK {
+		switch d.last.outcome {
+		case schema.OutcomeOK:
 			r.Phase = schema.PhaseUpdated
 			r.Settled = a.m.w.now.Sub(d.okAt) >= a.settle
+		case schema.OutcomeObserved:
+			r.Phase, r.Reason = schema.PhaseObserving, "2 things would change"
 		}
 	default:
 		r.Phase = schema.PhaseUpdated
+	}
+	if d.observes != 0 && r.Phase == schema.PhaseUpdated {
+		r.Phase = schema.PhaseObserving
 	}
 	if d.direction == back {
 		if d.unknown {

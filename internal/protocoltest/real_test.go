@@ -154,6 +154,9 @@ func (m *realMachine) mark(p string, on bool) {
 // change, and by the changes themselves.
 func (m *realMachine) step(op, path string) error {
 	ours := strings.HasPrefix(path, realState)
+	if g := m.w.ghost; strings.HasPrefix(path, "/etc") && g.device(m.dev.id).observing && g.device(m.dev.id).acting == 0 {
+		g.violate("observes: %s does %s %s, and only observes", m.dev.id, op, path)
+	}
 	if !ours || op != "chmod" && op != "write" && op != "create" {
 		m.w.logf("%s: %s %s …", m.dev.id, op, path)
 	}
@@ -180,6 +183,7 @@ func (m *realMachine) observe() {
 		Generation int64
 		Direction  string
 		Incomplete string
+		Observes   int64
 		Work       struct{ Attempt int64 }
 		Ended      []struct {
 			Attempt int64
@@ -197,10 +201,14 @@ func (m *realMachine) observe() {
 	m.read("install.json", &ins)
 	m.read("desired.json", &des)
 	for _, e := range att.Ended {
-		if e.Outcome == schema.OutcomeOK {
+		switch e.Outcome {
+		case schema.OutcomeOK:
 			m.w.ghost.did(m.dev.id, e.Attempt)
+		case schema.OutcomeObserved:
+			m.w.ghost.compared(m.dev.id, e.Attempt)
 		}
 	}
+	m.w.ghost.observes(m.dev.id, att.Observes != 0)
 	m.w.ghost.knows(m.dev.id, ins.ID, att.Generation)
 	m.w.ghost.acts(m.dev.id, ins.ID, att.Work.Attempt, des.Version, att.Direction == forward || att.Direction == back && att.Incomplete == "")
 }

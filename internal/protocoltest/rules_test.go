@@ -129,9 +129,9 @@ var (
 		}
 	}`},
 			{name: "that it begins is on disk first", file: "reconcile/update.go", real: true,
-				old: `	att.Work = w
+				old: `	att.Work, att.Observes = w, 0
 	att.Direction, att.Incomplete = forward, ""
-	return a.store.saveAttempts(att)`, new: `	att.Work = w
+	return a.store.saveAttempts(att)`, new: `	att.Work, att.Observes = w, 0
 	return a.store.saveAttempts(att)`},
 		}},
 		{"What was begun and put back ends as ok or failed, whatever comes in its way.", []rule{
@@ -146,6 +146,16 @@ var (
 				old: `	if !w.Begun {
 		outcome`, new: `	if !w.Begun || !acting {
 		outcome`},
+		}},
+		{"A spec that is only to be compared with ends as observed, and changes nothing; nothing else does either, until something begins.", []rule{
+			{name: "what is only to be compared with does not begin", file: "reconcile/update.go", real: true,
+				old: `	if spec.Observes() {`, new: `	if false && spec.Observes() {`},
+			{name: "who observes is not there already", file: "reconcile/admit.go", real: true,
+				old: `!s.current.Unknown && s.attempts.Observes == 0,`, new: `!s.current.Unknown,`},
+			{name: "who observes is not repaired", file: "reconcile/drift.go", by: "reconcile",
+				old: `	if observes {`, new: `	if false && observes {`},
+			{name: "who lost its attempts goes on to observe", file: "reconcile/store.go", by: "reconcile",
+				old: `attempts{Format: attemptsFormat, Observes: s.observed()}`, new: `attempts{Format: attemptsFormat}`},
 		}},
 		{"A device whose own records cannot be read is another installation.", []rule{
 			{name: "who lost its attempts is another installation", file: "reconcile/store.go", real: true,
@@ -277,6 +287,17 @@ var (
 				return failed(said, "the device gave up after it had begun")
 			}
 `, new: ``},
+		}},
+		{"An attempt that ended as observed says nothing of what its device runs: whatever is wanted next is assigned.", []rule{
+			{name: "who observes is not current", file: "planner/plan.go",
+				old: `pl.runs(d, d.target) && !d.observing()`, new: `pl.runs(d, d.target)`},
+			{name: "who has observed is not asked again", file: "planner/count.go", by: "planner",
+				old: `			h = history{observed: a}
+`, new: ``},
+			{name: "who says that it has begun cannot have observed", file: "planner/judge.go", by: "planner",
+				old: `			if said.Begun {
+				return failed(said, "the device gave up after it had begun")`, new: `			if said.Begun && said.Outcome != string(Observed) {
+				return failed(said, "the device gave up after it had begun")`},
 		}},
 		{"The commit that ends an attempt other than well takes its document back.", []rule{
 			{name: "the end of an attempt takes its document back", file: "internal/sweep/draft.go",

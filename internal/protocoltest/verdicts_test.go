@@ -16,7 +16,7 @@ var may = map[schema.Outcome][]schema.Outcome{
 }
 
 // byReport are the outcomes that only a report can give.
-var byReport = []schema.Outcome{schema.OutcomeOK, schema.OutcomeFailed, schema.OutcomeRefused, schema.OutcomeExhausted}
+var byReport = []schema.Outcome{schema.OutcomeOK, schema.OutcomeFailed, schema.OutcomeRefused, schema.OutcomeExhausted, schema.OutcomeObserved}
 
 // judge compares two records of one device, the newer of which a daemon has
 // just written; nil = nobody knows which.
@@ -85,6 +85,10 @@ func (g *ghost) ended(id string, a attempt) {
 	case schema.OutcomeFailed:
 		if !d.acted[a.Attempt] && !d.done[a.Attempt] {
 			g.violate("I5: attempt %d of %s is failed, and the device never began it", a.Attempt, id)
+		}
+	case schema.OutcomeObserved:
+		if !d.comparedBy[a.Attempt] || d.acted[a.Attempt] {
+			g.violate("observes: attempt %d of %s is observed, and the device has not only compared itself by it", a.Attempt, id)
 		}
 	case schema.OutcomeDeferred, schema.OutcomeUnreached, schema.OutcomeRefused, schema.OutcomeExhausted:
 		if d.acted[a.Attempt] {
@@ -184,6 +188,9 @@ func (g *ghost) atRest() (why string) {
 		}
 		switch s.Verdict.Code {
 		case "Current":
+			if d := g.devices[dev.id]; d != nil && d.observing {
+				return dev.id + " is said to be current, and only observes"
+			}
 			if s.Observed == nil || s.Observed.Version != w.targetOf(dev.id) {
 				return dev.id + " is said to be current, and is not on the target"
 			}

@@ -77,6 +77,9 @@ func newWorld(dir string, s schedule, trace *strings.Builder) *world {
 		lags:         s.lags,
 		deliveryRefs: schema.DefaultDeviceRefs, reportRefs: schema.DefaultReportRefs,
 	}
+	if b[4]>>4 == 0xf {
+		w.uncertain = observes
+	}
 	w.watch(b[3]&4 != 0)
 	devices := 2 + int(b[0])%3
 	if w.real {

@@ -1,0 +1,70 @@
+package apps
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+// Change is an application that an update would do something about.
+type Change struct {
+	Name string
+	Do   string // in the words of [schema.Difference]
+}
+
+// Compare lists the applications that an update to the spec would start,
+// replace or remove, by name, and changes none. drift lists the paths that it
+// would write.
+func (c *Controller) Compare(ctx context.Context, spec *schema.Spec, p Payloads, drift []string) ([]Change, error) {
+	r, err := c.load()
+	if err != nil || len(r.Apps) == 0 && len(spec.Applications) == 0 {
+		return nil, err
+	}
+	all, err := wants(spec, p)
+	if err != nil {
+		return nil, err
+	}
+	do := map[string]string{}
+	for name, a := range r.Apps {
+		if a.Hash == "" || a.Hash != a.Taken { // otherwise it is what was there before, and stays
+			do[name] = schema.DoRemove
+		}
+	}
+	var perhaps []string // they run already, for all that files say
+	for _, w := range all {
+		switch was := r.Apps[w.name]; {
+		case was == nil && slices.ContainsFunc(drift, w.has):
+			do[w.name] = schema.DoCreate
+		case was == nil:
+			perhaps = append(perhaps, w.name)
+		case was.Hash == w.hash:
+			delete(do, w.name)
+		default:
+			do[w.name] = schema.DoChange
+		}
+	}
+	if len(perhaps) > 0 {
+		if all, err = c.plan(ctx, spec, p); err != nil {
+			return nil, err
+		}
+	}
+	for _, w := range all {
+		if !slices.Contains(perhaps, w.name) {
+			continue
+		}
+		_, whole, err := c.runsAlready(ctx, w)
+		if err != nil {
+			return nil, err
+		}
+		if !whole {
+			do[w.name] = schema.DoCreate
+		}
+	}
+	var list []Change
+	for _, name := range slices.Sorted(maps.Keys(do)) {
+		list = append(list, Change{name, do[name]})
+	}
+	return list, nil
+}
