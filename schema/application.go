@@ -12,7 +12,8 @@ import (
 type Application struct {
 	Quadlet    map[string]*Content `json:"quadlet,omitempty"` // by file name
 	Folder     string              `json:"folder,omitempty"`  // of its quadlets, see [QuadletFolder]
-	Health     *Health             `json:"health,omitempty"`  // nil = its units alone are judged
+	Compose    *Compose            `json:"compose,omitempty"`
+	Health     *Health             `json:"health,omitempty"` // nil = its units and containers alone are judged
 	DataPolicy string              `json:"dataPolicy,omitempty"`
 }
 
@@ -44,7 +45,7 @@ type HTTPHealth struct {
 }
 
 // applicationKinds are the fields of an application that exclude each other.
-var applicationKinds = []string{"quadlet"}
+var applicationKinds = []string{"quadlet", "compose"}
 
 func applicationNeeds(applications map[string]any) []string {
 	var needs []string
@@ -83,6 +84,8 @@ func applicationFindings(spec map[string]any, at string) []finding {
 				}
 			}
 		}
+		compose, _ := app["compose"].(map[string]any)
+		found = append(found, composeFindings(name, compose, here+"/compose")...)
 		health, _ := app["health"].(map[string]any)
 		found = append(found, healthFindings(health, here+"/health")...)
 	}
@@ -119,63 +122,6 @@ func healthFindings(health map[string]any, at string) []finding {
 		}
 	}
 	slices.SortFunc(found, func(a, b finding) int { return strings.Compare(a.pointer, b.pointer) })
-	return found
-}
-
-// wholeApplications checks what only merged applications have to have.
-func wholeApplications(spec map[string]any, at string) []finding {
-	var found []finding
-	applications, _ := spec["applications"].(map[string]any)
-	files, _ := spec["files"].(map[string]any)
-	specUnits, _ := spec["units"].(map[string]any)
-	units := map[string]string{} // who makes it
-	for _, name := range sortedKeys(applications) {
-		app, _ := applications[name].(map[string]any)
-		here := at + "/applications/" + escapePointer(name)
-		quadlets, _ := app["quadlet"].(map[string]any)
-		folder, _ := app["folder"].(string)
-		if why := quadletFolderProblem(name, folder); why != "" {
-			found = append(found, finding{pointer: here, rule: ruleApplication, atKey: true, msg: why, hint: "choose another name, or another folder"})
-		}
-		if len(quadlets) == 0 {
-			found = append(found, finding{pointer: here, rule: ruleApplication, atKey: true,
-				msg: fmt.Sprintf("the application %s has nothing to run", quote(name)), hint: "set quadlet, or null to remove the application"})
-		}
-		for _, file := range sortedKeys(quadlets) {
-			entry, _ := quadlets[file].(map[string]any)
-			place := here + "/quadlet/" + escapePointer(file)
-			if !hasContent(entry) {
-				found = append(found, finding{pointer: place, rule: ruleContent, atKey: true,
-					msg: fmt.Sprintf("the quadlet file %s has no content", quote(file)), hint: "set content, contentBase64 or source"})
-			}
-			text, _ := entry["content"].(string) // what a template or a payload says, the device knows
-			unit := QuadletUnit(file, []byte(text))
-			if other, taken := units[unit]; taken {
-				found = append(found, finding{pointer: place, rule: ruleQuadletClash, atKey: true,
-					msg: fmt.Sprintf("the unit %s is made by %s too", unit, other), hint: "rename one of the files"})
-			}
-			if own, _ := specUnits[unit].(map[string]any); own != nil && hasContent(own) {
-				found = append(found, finding{pointer: at + "/units/" + escapePointer(unit), rule: ruleQuadletClash, atKey: true,
-					msg: fmt.Sprintf("the unit %s is made by %s of the application %s too", unit, quote(file), quote(name)), hint: "rename one of them, or leave its content out"})
-			}
-			units[unit] = fmt.Sprintf("%s of the application %s", quote(file), quote(name))
-			if p := QuadletFolder(name, folder) + "/" + file; files[p] != nil {
-				found = append(found, finding{pointer: at + "/files/" + escapePointer(p), rule: rulePathClash, atKey: true,
-					msg: fmt.Sprintf("%s is a file of the application %s too", quote(p), quote(name)), hint: "remove one of them"})
-			}
-		}
-		health, _ := app["health"].(map[string]any)
-		var set []string
-		for _, check := range healthChecks {
-			if health[check] != nil {
-				set = append(set, check)
-			}
-		}
-		if len(set) > 1 {
-			found = append(found, finding{pointer: here + "/health/" + set[1], rule: ruleHealth, atKey: true,
-				msg: fmt.Sprintf("the health of an application is one check, not %s", strings.Join(set, " and ")), hint: "keep one of them, and set the others to null"})
-		}
-	}
 	return found
 }
 

@@ -10,10 +10,12 @@ const each = "*"
 
 // contentPlaces are where in a spec something has content as a file has:
 // content, contentBase64 or source, rendered where it is a template, and a
-// payload in an assignment.
+// payload in an assignment. What lies within another place comes after it.
 var contentPlaces = [][]string{
 	{"files", each},
 	{"applications", each, "quadlet", each},
+	{"applications", each, "compose"},
+	{"applications", each, "compose", "envFile"},
 	{"units", each},
 	{"units", each, "dropIns", each},
 }

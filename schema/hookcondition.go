@@ -73,8 +73,11 @@ func canChange(spec map[string]any, p string) bool {
 			}
 		}
 	}
-	for field, folder := range map[string]string{"units": path.Clean(unitFolder), "applications": quadletRoot} {
-		if entries, _ := spec[field].(map[string]any); len(entries) > 0 && (liesWithin(p, folder) || liesWithin(folder, p)) {
+	for _, made := range []struct{ field, folder string }{
+		{"units", path.Clean(unitFolder)}, {"applications", quadletRoot},
+		{"applications", path.Clean(composeFolder)},
+	} {
+		if entries, _ := spec[made.field].(map[string]any); len(entries) > 0 && (liesWithin(p, made.folder) || liesWithin(made.folder, p)) {
 			return true
 		}
 	}

@@ -160,8 +160,8 @@ func (p *pass) checkSources() error {
 func (p *pass) checkSource(f *file, s sourceRef) error {
 	rule, msg, hint := p.sourceProblem(s.path)
 	if rule == "" {
-		quadlet := isQuadlet(s.keys)
-		pl, err := p.payloadOf(s.path, s.template || quadlet)
+		quadlet, compose := isQuadlet(s.keys), isCompose(s.keys)
+		pl, err := p.payloadOf(s.path, s.template || quadlet || compose)
 		if err != nil {
 			return err
 		}
@@ -175,6 +175,11 @@ func (p *pass) checkSource(f *file, s sourceRef) error {
 		if rule == "" && quadlet {
 			for _, image := range unpinned(s.keys[len(s.keys)-1], pl.text) {
 				p.find(f, imageFinding(image, s.pointer))
+			}
+		}
+		if rule == "" && compose && !s.template {
+			if err := p.checkComposeSource(f, s); err != nil {
+				return err
 			}
 		}
 	}

@@ -205,7 +205,7 @@ func (r *rendering) file(keys []string, file map[string]any) (map[string]any, er
 		if static.digest != "" {
 			r.payloads[static.digest] = static.payload
 		}
-		return static.entry, nil
+		return static.entry, r.staticCompose(keys, file)
 	}
 	entry := r.pass.lent.clone(file)
 	delete(entry, "template")
@@ -213,18 +213,22 @@ func (r *rendering) file(keys []string, file map[string]any) (map[string]any, er
 	switch {
 	case file["content"] != nil:
 		text, _ := file["content"].(string)
-		entry["content"] = r.text(text, at+"/content")
+		text = r.text(text, at+"/content")
+		entry["content"] = text
+		r.compose(keys, file, text)
 	case file["contentBase64"] != nil:
 		encoded, _ := file["contentBase64"].(string)
 		data, err := decodeBase64(encoded)
 		if err != nil {
 			break // reported where it is written
 		}
-		entry["contentBase64"] = base64.StdEncoding.EncodeToString([]byte(r.bytes(string(data), at+"/contentBase64")))
+		text := r.bytes(string(data), at+"/contentBase64")
+		entry["contentBase64"] = base64.StdEncoding.EncodeToString([]byte(text))
+		r.compose(keys, file, text)
 	default:
 		source, _ := file["source"].(string)
 		delete(entry, "source")
-		return entry, r.templateSource(entry, source)
+		return entry, r.templateSource(keys, file, entry, source)
 	}
 	return entry, nil
 }
@@ -266,7 +270,7 @@ func (r *rendering) find(pointer, msg string) {
 }
 
 // templateSource renders a payload for this device.
-func (r *rendering) templateSource(entry map[string]any, source string) error {
+func (r *rendering) templateSource(keys []string, file, entry map[string]any, source string) error {
 	p := r.pass
 	pl, err := p.payloadOf(source, true)
 	if err != nil {
@@ -281,6 +285,7 @@ func (r *rendering) templateSource(entry map[string]any, source string) error {
 		r.pass.note(r.state, findingKey{file: source, line: terr.line, rule: terr.rule, msg: "template: " + terr.msg, hint: terr.hint})
 		return nil
 	}
+	r.compose(keys, file, out)
 	if out == pl.text && pl.id != "" {
 		entry["payload"] = pl.digest
 		r.payloads[pl.digest] = Payload{ID: pl.id, Size: pl.size}

@@ -107,6 +107,8 @@ const (
 	ruleApplication       = "application-form"
 	ruleQuadletFile       = "quadlet-file"
 	ruleQuadletClash      = "quadlet-clash"
+	ruleComposeFile       = "compose-file"
+	ruleComposeEnv        = "compose-variable"
 	ruleHealth            = "health-never-judged"
 	ruleImage             = "image-without-tag"
 	ruleKube              = "kube-images"
