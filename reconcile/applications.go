@@ -7,16 +7,20 @@ import (
 
 	"github.com/gitopsd/gitopsd/reconcile/internal/apps"
 	"github.com/gitopsd/gitopsd/reconcile/internal/failure"
+	"github.com/gitopsd/gitopsd/reconcile/internal/units"
 	"github.com/gitopsd/gitopsd/schema"
 )
 
 // maxApplications bounds those in a report; the ones that do not run come first.
 const maxApplications = 100
 
-// twice finds files that a spec names and one of its applications brings.
+// twice finds files that a spec or one of its units names and one of its
+// applications brings.
 func twice(spec *schema.Spec) error {
+	ofUnits := units.Files(spec)
 	for p := range apps.Files(spec) {
-		if _, ok := spec.Files[p]; ok {
+		_, named := spec.Files[p]
+		if named || ofUnits[p] != nil {
 			return failure.Permanent("files", p, "it is a file of an application too")
 		}
 	}

@@ -306,6 +306,9 @@ func (a *Agent) capabilities() []string {
 	if a.apps != nil && a.apps.Quadlets() { // a view has none
 		caps = append(caps, "applications.quadlet")
 	}
+	if a.apps != nil && a.apps.Compose() {
+		caps = append(caps, "applications.compose")
+	}
 	if a.units != nil {
 		caps = append(caps, "units")
 	}

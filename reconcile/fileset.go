@@ -12,8 +12,8 @@ import (
 // is to stand on the device goes the same way there and back.
 func wholeSet(spec *schema.Spec) *schema.Spec {
 	more := units.Files(spec)
-	quadlets := apps.Files(spec)
-	if len(more)+len(quadlets) == 0 {
+	ofApps := apps.Files(spec)
+	if len(more)+len(ofApps) == 0 {
 		return spec
 	}
 	whole := *spec
@@ -22,6 +22,6 @@ func wholeSet(spec *schema.Spec) *schema.Spec {
 		whole.Files = map[string]*schema.File{}
 	}
 	maps.Copy(whole.Files, more)
-	maps.Copy(whole.Files, quadlets)
+	maps.Copy(whole.Files, ofApps)
 	return &whole
 }

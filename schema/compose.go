@@ -28,6 +28,16 @@ const composeFolder = "/etc/containers/compose/"
 // ComposeFolder is where the compose file of an application stands.
 func ComposeFolder(application string) string { return composeFolder + application }
 
+// ComposeProblem says why no device can have an application of compose of that
+// name, or "". Validation finds it first; an agent, which names files, units and
+// containers after it, asks too.
+func ComposeProblem(application string) string {
+	if !idForm.MatchString(application) {
+		return "no project can be called " + quote(application)
+	}
+	return ""
+}
+
 // ComposeUnit is the unit that runs an application of compose.
 func ComposeUnit(application string) string { return "compose-" + application + ".service" }
 

@@ -65,7 +65,7 @@ func restartedApplications(from, to map[string]any) []string {
 	for name, v := range after {
 		was, _ := before[name].(map[string]any)
 		is, _ := v.(map[string]any)
-		if was != nil && is != nil && (!equal(was["quadlet"], is["quadlet"]) || was["folder"] != is["folder"] || podsDiffer(from, to, name, is)) {
+		if was != nil && is != nil && (!equal(was["quadlet"], is["quadlet"]) || was["folder"] != is["folder"] || !equal(was["compose"], is["compose"]) || podsDiffer(from, to, name, is)) {
 			changed = append(changed, "application "+name)
 		}
 	}
@@ -175,8 +175,12 @@ func changedPaths(from, to map[string]any) []string {
 		b, _ := to[section].(map[string]any)
 		for _, side := range []map[string]any{a, b} {
 			for name := range side {
-				if !reflect.DeepEqual(a[name], b[name]) {
-					paths = append(paths, path.Join(folder, cmp.Or(folderOf(side[name]), name)))
+				if reflect.DeepEqual(a[name], b[name]) {
+					continue
+				}
+				paths = append(paths, path.Join(folder, cmp.Or(folderOf(side[name]), name)))
+				if section == "applications" { // of which kind it is, and was, does not matter here
+					paths = append(paths, schema.ComposeFolder(name))
 				}
 			}
 		}

@@ -276,8 +276,10 @@ func TestDrift(t *testing.T) {
 // on to either spec and ends there, whole.
 func TestKilledAnywhere(t *testing.T) { killedAt(t, 4) }
 
-// killedAt meets every step of a stride, on the way back those between.
-func killedAt(t *testing.T, stride int) {
+func killedAt(t *testing.T, stride int) { killedBetween(t, one, two, "db.service", stride) }
+
+// killedBetween meets every step of a stride, on the way back those between.
+func killedBetween(t *testing.T, one, two *schema.Spec, kept string, stride int) {
 	first := stocked(t)
 	first.must(one)
 	for i, back := range []bool{false, true} {
@@ -311,7 +313,7 @@ func killedAt(t *testing.T, stride int) {
 			if err == nil {
 				err = w.runs(to)
 			}
-			if err == nil && w.starts["db.service"] != 1 {
+			if err == nil && w.starts[kept] != 1 {
 				err = errors.New("what did not change was started again")
 			}
 			if err != nil {

@@ -39,7 +39,11 @@ func (c *Controller) States(ctx context.Context, spec *schema.Spec) ([]State, er
 		if err != nil {
 			return nil, speaking(ctx, err)
 		}
-		all = append(all, summary(name, a.Units, states))
+		s := summary(name, a.Units, states)
+		if err := c.withContainers(ctx, &s, a.Units); err != nil {
+			return nil, err
+		}
+		all = append(all, s)
 	}
 	slices.SortFunc(all, func(a, b State) int {
 		if a.Name < b.Name {
@@ -71,6 +75,31 @@ func summary(name string, list []unit, states []units.State) State {
 		}
 	}
 	return out
+}
+
+// withContainers adds to the state of an application whose units run how the
+// containers of its compose file are. One that runs and is not content is told
+// only: whether an application is well is asked in an update.
+func (c *Controller) withContainers(ctx context.Context, s *State, list []unit) error {
+	for i := range list {
+		if list[i].Kind != composeKind || s.State != schema.ApplicationRunning {
+			continue
+		}
+		all, err := c.containers(ctx, list[i].Object)
+		if err != nil {
+			return err
+		}
+		for _, t := range list[i].troubles(all) {
+			if s.Reason == "" || !t.unwell {
+				s.Reason = t.why
+			}
+			if !t.unwell {
+				s.State = schema.ApplicationStopped
+				break
+			}
+		}
+	}
+	return nil
 }
 
 // Known says whether everything that the spec wants, and nothing else, was
@@ -130,6 +159,9 @@ func (c *Controller) Repair(ctx context.Context, spec *schema.Spec, reload bool)
 		if a := r.Apps[name]; a != nil {
 			for _, u := range active(a.Units) {
 				jobs = append(jobs, units.Job{Verb: units.Start, Unit: u})
+			}
+			if err := c.raise(ctx, m, a.Units); err != nil {
+				return drift, err
 			}
 		}
 		if err := c.start(ctx, m, jobs); err != nil {

@@ -33,7 +33,8 @@ type world struct {
 	registry map[string]string // reference → id
 	images   map[string]string
 	networks map[string]bool
-	broken   string // text that makes a unit fail
+	projects map[string]map[string]*fakeContainer // of compose, by service
+	broken   string                               // text that makes a unit fail
 	offline  bool
 	log      []string
 	now      time.Duration
@@ -57,7 +58,7 @@ func newWorld(t *testing.T) *world {
 	return &world{
 		t: t, dir: folder(t), loaded: map[string]string{}, running: map[string]string{}, failed: map[string]bool{},
 		flapping: map[string]int{}, looks: map[string]int{}, starts: map[string]int{}, networks: map[string]bool{},
-		registry: map[string]string{}, images: map[string]string{}, broken: "BROKEN",
+		registry: map[string]string{}, images: map[string]string{}, broken: "BROKEN", projects: map[string]map[string]*fakeContainer{},
 		step: func(string) error { return nil },
 	}
 }
@@ -71,6 +72,7 @@ func (w *world) copy() *world {
 	}
 	c.loaded, c.running, c.failed = maps.Clone(w.loaded), maps.Clone(w.running), maps.Clone(w.failed)
 	c.looks, c.starts, c.images, c.networks = maps.Clone(w.looks), maps.Clone(w.starts), maps.Clone(w.images), maps.Clone(w.networks)
+	c.projects = cloneProjects(w.projects)
 	return &c
 }
 
@@ -169,6 +171,9 @@ func (w *world) run(_ context.Context, argv []string, _ string, env []string, _,
 	}
 	line := strings.Join(argv, " ")
 	w.log = append(w.log, line)
+	if out, err, mine := w.runCompose(argv, line); mine {
+		return out, err
+	}
 	if argv[0] != "podman" {
 		if argv[0] == "good" {
 			return "", nil
@@ -264,113 +269,6 @@ func generatorOf(dir string) (string, error) {
 	return out.String(), nil
 }
 
-// manager is the world's systemd.
-type manager struct{ w *world }
-
-func (m *manager) Close() {}
-
-func (m *manager) Reload(context.Context) error {
-	if err := m.w.step("reload"); err != nil {
-		return err
-	}
-	m.w.loaded = map[string]string{}
-	generated := filepath.Join(m.w.dir, "run/systemd/generator")
-	if err := errors.Join(os.RemoveAll(generated), os.MkdirAll(generated, 0o755)); err != nil {
-		return err
-	}
-	seen := map[string]bool{}
-	for _, p := range m.w.quadlets() {
-		name := filepath.Base(p)
-		kind := filepath.Ext(name)
-		if seen[name] {
-			continue // podman reads the first
-		}
-		seen[name] = true
-		text, err := os.ReadFile(p)
-		if err != nil {
-			return err
-		}
-		unit := strings.TrimSuffix(name, kind)
-		if kind == ".network" {
-			unit += "-network"
-		}
-		m.w.loaded[unit+".service"] = string(text)
-		if err := os.WriteFile(filepath.Join(generated, unit+".service"), []byte("[Unit]\nSourcePath="+p+"\n"), 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// quadlets are the files that podman's generator finds, in its order.
-func (w *world) quadlets() []string {
-	var all []string
-	for _, at := range []string{"etc/containers/systemd/*.*", "etc/containers/systemd/*/*"} {
-		found, _ := filepath.Glob(filepath.Join(w.dir, at))
-		all = append(all, found...)
-	}
-	return all
-}
-
-func (m *manager) States(_ context.Context, names ...string) ([]units.State, error) {
-	var all []units.State
-	for _, n := range names {
-		s := units.State{Name: n, Load: "not-found", Active: "inactive", Sub: "dead"}
-		if _, ok := m.w.loaded[n]; ok {
-			s.Load, s.Fragment = "loaded", "/run/systemd/generator/"+n
-		}
-		if text, ok := m.w.running[n]; ok {
-			s.Active, s.Sub, s.Invocation = "active", "running", text
-			m.w.looks[n]++
-			s.Restarts = m.w.flapping[text] * m.w.looks[n]
-		}
-		if m.w.failed[n] {
-			s.Active, s.Result = "failed", "exit-code"
-		}
-		all = append(all, s)
-	}
-	return all, nil
-}
-
-func (m *manager) Do(_ context.Context, jobs ...units.Job) error {
-	var errs []error
-	for _, j := range jobs {
-		if err := m.w.step(string(j.Verb) + " " + j.Unit); err != nil {
-			return err
-		}
-		text, loaded := m.w.loaded[j.Unit]
-		switch {
-		case j.Verb == units.Stop:
-			delete(m.w.running, j.Unit)
-			delete(m.w.failed, j.Unit)
-		case !loaded:
-			errs = append(errs, &units.JobError{Job: j, Err: errors.New("unit not found")})
-		case strings.Contains(text, m.w.broken):
-			m.w.failed[j.Unit] = true
-			errs = append(errs, &units.JobError{Job: j, Result: "failed"})
-		case m.w.running[j.Unit] == "":
-			m.w.starts[j.Unit]++
-			m.w.running[j.Unit] = text
-			for net := range m.w.loaded {
-				if stem, ok := strings.CutSuffix(net, "-network.service"); ok {
-					m.w.running[net], m.w.networks["systemd-"+stem] = m.w.loaded[net], true
-				}
-			}
-		}
-	}
-	return errors.Join(errs...)
-}
-
-func (m *manager) ResetFailed(_ context.Context, name string) error {
-	delete(m.w.failed, name)
-	return nil
-}
-
-func (m *manager) Enable(context.Context, string) error       { return errors.New("not faked") }
-func (m *manager) Disable(context.Context, string) error      { return errors.New("not faked") }
-func (m *manager) Mask(context.Context, string) error         { return errors.New("not faked") }
-func (m *manager) Unmask(context.Context, string, bool) error { return errors.New("not faked") }
-
 // specOf has applications by name, each with the text of its files by name.
 func specOf(apps map[string]map[string]string) *schema.Spec {
 	spec := &schema.Spec{Applications: map[string]*schema.Application{}}
@@ -392,7 +290,11 @@ func container(image, more string) string {
 func (w *world) runs(spec *schema.Spec) error {
 	want := map[string]string{}
 	nets := map[string]bool{}
-	for _, app := range spec.Applications {
+	for name, app := range spec.Applications {
+		if app.Compose != nil {
+			want[schema.ComposeUnit(name)] = *app.Compose.Content
+			nets[name+"_default"] = true
+		}
 		for file, c := range app.Quadlet {
 			if stem, ok := strings.CutSuffix(file, ".network"); ok {
 				want[stem+"-network.service"], nets["systemd-"+stem] = *c.Content, true
@@ -410,15 +312,20 @@ func (w *world) runs(spec *schema.Spec) error {
 	if len(w.failed) > 0 {
 		return fmt.Errorf("failed units stay: %v", w.failed)
 	}
+	if err := w.projectsOf(spec); err != nil {
+		return err
+	}
 	got := w.quadlets()
-	slices.Sort(got)
+	for _, pattern := range []string{"etc/containers/compose/*/*", "etc/systemd/system/*", "etc/systemd/system/*/*"} {
+		found, _ := filepath.Glob(filepath.Join(w.dir, pattern))
+		got = append(got, slices.DeleteFunc(found, isFolder)...)
+	}
 	var files []string
-	for name, app := range spec.Applications {
-		for file := range app.Quadlet {
-			files = append(files, filepath.Join(w.dir, schema.QuadletFolder(name, app.Folder), file))
-		}
+	for p := range Files(spec) {
+		files = append(files, filepath.Join(w.dir, p))
 	}
 	slices.Sort(files)
+	slices.Sort(got)
 	if !slices.Equal(got, files) {
 		return fmt.Errorf("the files are %q, want %q", got, files)
 	}

@@ -31,24 +31,9 @@ type generated struct {
 // quadlets of one may name those of another.
 func (c *Controller) generate(ctx context.Context, all []*want) ([]generated, error) {
 	dir := path.Join(c.State, "apps-check")
-	if err := c.sweepCheck(dir); err != nil {
-		return nil, failure.Retryable(component, "", "%w", err)
-	}
-	host, err := c.Root.HostPath(dir)
+	host, err := c.writeCheck(dir, all)
 	if err != nil {
-		return nil, failure.Retryable(component, "", "%w", err)
-	}
-	for _, w := range all {
-		for file, data := range w.files {
-			at := path.Join(dir, w.name, file)
-			_, err := c.Root.MkdirAll(path.Dir(at), checkDir)
-			if err == nil {
-				err = c.Root.WriteFile(at, data, checkFile)
-			}
-			if err != nil {
-				return nil, failure.Retryable(component, w.name, "%w", err)
-			}
-		}
+		return nil, err
 	}
 	out, err := c.Run(ctx, []string{c.Generator, "--dryrun"}, "/", []string{"QUADLET_UNIT_DIRS=" + host}, generatorLimit, maxGenerated)
 	if ctx.Err() != nil {
@@ -64,6 +49,30 @@ func (c *Controller) generate(ctx context.Context, all []*want) ([]generated, er
 		return nil, failure.Permanent(component, "", "podman's generator makes more than %d MiB of the quadlet files", maxGenerated>>20)
 	}
 	return readUnits(out, host), nil
+}
+
+// writeCheck puts files into a folder of the state, by application, where
+// somebody else reads them. It gives the folder's path on the host.
+func (c *Controller) writeCheck(dir string, all []*want) (host string, err error) {
+	if err := c.sweepCheck(dir); err != nil {
+		return "", failure.Retryable(component, "", "%w", err)
+	}
+	for _, w := range all {
+		for file, data := range w.files {
+			at := path.Join(dir, w.name, file)
+			_, err := c.Root.MkdirAll(path.Dir(at), checkDir)
+			if err == nil {
+				err = c.Root.WriteFile(at, data, checkFile)
+			}
+			if err != nil {
+				return "", failure.Retryable(component, w.name, "%w", err)
+			}
+		}
+	}
+	if host, err = c.Root.HostPath(dir); err != nil {
+		return "", failure.Retryable(component, "", "%w", err)
+	}
+	return host, nil
 }
 
 var (

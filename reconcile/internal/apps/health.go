@@ -72,7 +72,7 @@ func (c *Controller) Healthy(ctx context.Context, spec *schema.Spec) error {
 				w.done = now-w.since >= w.stableFor
 			case hopeless || now-begun >= w.timeout:
 				f := failure.From(failure.Permanent(component, w.name, "it is not healthy: %s", why))
-				f.Output = w.journal(ctx)
+				f.Output = c.journal(ctx, w)
 				errs = append(errs, f)
 			default:
 				w.since = -1
@@ -97,11 +97,13 @@ type patient struct {
 	since              time.Duration // it is healthy; -1 = it is not
 	done               bool
 	seen               map[string]units.State // by unit
+	restarts           map[string]int         // by container
 	sick               string                 // the unit that was named last
+	sickContainer      string                 // where it is one of a compose file
 }
 
 func newPatient(name string, h *schema.Health, list []unit) *patient {
-	p := &patient{name: name, units: list, timeout: healthTimeout, stableFor: healthStable, since: -1, seen: map[string]units.State{}}
+	p := &patient{name: name, units: list, timeout: healthTimeout, stableFor: healthStable, since: -1, seen: map[string]units.State{}, restarts: map[string]int{}}
 	if h != nil {
 		p.health = *h
 		if h.Timeout != nil {
@@ -114,7 +116,12 @@ func newPatient(name string, h *schema.Health, list []unit) *patient {
 	return p
 }
 
-func (p *patient) journal(ctx context.Context) string {
+func (c *Controller) journal(ctx context.Context, p *patient) string {
+	if p.sickContainer != "" {
+		if said := c.words(ctx, p.sickContainer); said != "" {
+			return said
+		}
+	}
 	if p.sick == "" {
 		return ""
 	}
@@ -159,6 +166,14 @@ func (c *Controller) ask(ctx context.Context, m units.Manager, p *patient) (why 
 	}
 	if restarted != "" {
 		return restarted, false, nil
+	}
+	for i := range p.units {
+		if p.units[i].Kind != composeKind {
+			continue
+		}
+		if why, hopeless, err := c.askContainers(ctx, p, &p.units[i]); err != nil || why != "" {
+			return why, hopeless, err
+		}
 	}
 	return c.check(ctx, p)
 }

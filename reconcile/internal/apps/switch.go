@@ -15,8 +15,9 @@ import (
 	"github.com/gitopsd/gitopsd/schema"
 )
 
-// Check finds what can never work here: what podman's generator refuses, and
-// a unit that something else on the device makes. Nothing is changed.
+// Check finds what can never work here: what podman's generator and
+// podman-compose refuse, and a unit that something else on the device makes.
+// Nothing is changed.
 func (c *Controller) Check(ctx context.Context, spec *schema.Spec, p Payloads) error {
 	all, err := c.plan(ctx, spec, p)
 	if err != nil || len(all) == 0 {
@@ -33,6 +34,12 @@ func (c *Controller) Check(ctx context.Context, spec *schema.Spec, p Payloads) e
 	}
 	var errs []error
 	for _, w := range all {
+		if w.units[0].Kind == composeKind {
+			if err := c.dryCompose(ctx, w); err != nil {
+				errs = append(errs, err)
+				continue
+			}
+		}
 		states, err := m.States(ctx, names(w.units)...)
 		if err != nil {
 			return speaking(ctx, err)
@@ -40,6 +47,7 @@ func (c *Controller) Check(ctx context.Context, spec *schema.Spec, p Payloads) e
 		for _, s := range states {
 			switch f := s.Fragment; {
 			case f == "":
+			case w.units[0].Kind == composeKind && f == unitFolder+s.Name: // as all files, it is kept and comes back
 			case !strings.HasPrefix(f, "/run/systemd/generator"):
 				errs = append(errs, failure.Permanent(component, w.name, "a unit %s is on the device already: %s", s.Name, f))
 			case !r.has(s.Name):
@@ -134,7 +142,10 @@ func (c *Controller) Prepare(ctx context.Context, spec *schema.Spec, p Payloads,
 			}
 			r.Apps[w.name] = &applied{Units: w.units, Before: ran}
 			if whole && !slices.ContainsFunc(drift, func(p string) bool { return w.has(p) }) {
-				r.Apps[w.name].Hash, r.Apps[w.name].Taken = w.hash, w.hash
+				r.Apps[w.name].Hash = w.hash
+				if w.units[0].Kind != composeKind { // what nobody but us has begun
+					r.Apps[w.name].Taken = w.hash
+				}
 				continue
 			}
 		case was.Hash == w.hash:
@@ -279,7 +290,12 @@ func (c *Controller) start(ctx context.Context, m units.Manager, jobs []units.Jo
 			due = append(due, jobs[i])
 		}
 	}
-	err = m.Do(ctx, due...)
+	return begun(ctx, m.Do(ctx, due...))
+}
+
+// begun forgives a unit that it did not start, which Healthy tells with the
+// unit's own words.
+func begun(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -287,7 +303,7 @@ func (c *Controller) start(ctx context.Context, m units.Manager, jobs []units.Jo
 	if err != nil && !errors.As(err, &job) {
 		return speaking(ctx, err)
 	}
-	return nil // a unit that did not start is told with its own words by Healthy
+	return nil
 }
 
 // stop ends units, and removes what is left of them in podman: systemd forgets
@@ -297,7 +313,12 @@ func (c *Controller) stop(ctx context.Context, m units.Manager, list []unit) err
 		return nil
 	}
 	var jobs []units.Job
-	for _, u := range list {
+	for i, u := range list {
+		if u.Kind == composeKind {
+			if err := c.endProject(ctx, &list[i]); err != nil {
+				return err
+			}
+		}
 		jobs = append(jobs, units.Job{Verb: units.Stop, Unit: u.Name})
 	}
 	if err := m.Do(ctx, jobs...); err != nil {
@@ -309,6 +330,12 @@ func (c *Controller) stop(ctx context.Context, m units.Manager, list []unit) err
 		}
 	}
 	for _, u := range list {
+		if u.Kind == composeKind {
+			if err := c.removeProject(ctx, u.Object); err != nil {
+				return err
+			}
+			continue
+		}
 		out, err := c.podman(ctx, podmanLimit, "ps", "--all", "--quiet", "--no-trunc", "--filter", "label=PODMAN_SYSTEMD_UNIT="+u.Name)
 		if err != nil {
 			return speaking(ctx, fmt.Errorf("containers of %s: %s", u.Name, said(err)))
@@ -336,12 +363,20 @@ func (c *Controller) stop(ctx context.Context, m units.Manager, list []unit) err
 			}
 			continue
 		}
-		if _, err := c.podman(ctx, podmanLimit, "network", "rm", u.Object); err != nil {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			c.Warn(fmt.Errorf("the network %s stays: %s", u.Object, said(err))) // another application uses it
+		if err := c.removeNetwork(ctx, u.Object); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+func (c *Controller) removeNetwork(ctx context.Context, name string) error {
+	_, err := c.podman(ctx, podmanLimit, "network", "rm", name)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		c.Warn(fmt.Errorf("the network %s stays: %s", name, said(err))) // another application uses it
 	}
 	return nil
 }

@@ -26,6 +26,9 @@ func Files(spec *schema.Spec) map[string]*schema.File {
 		if app == nil {
 			continue
 		}
+		if app.Compose != nil {
+			maps.Copy(files, composeFiles(name, app))
+		}
 		for file, c := range app.Quadlet {
 			if c == nil {
 				c = &schema.Content{}
@@ -44,7 +47,7 @@ type want struct {
 	files  map[string][]byte // by file name
 	docs   []string          // paths of the documents of pods that they name
 	images []string          // that it has pulled, in the order of its files
-	units  []unit            // that its files make; only where they were asked for
+	units  []unit            // that its files make; of quadlets only where they were asked for
 	health *schema.Health
 }
 
@@ -62,36 +65,46 @@ func wants(spec *schema.Spec, p Payloads) ([]*want, error) {
 		return nil, nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(spec.Applications)) {
-		app := spec.Applications[name]
-		if app == nil || len(app.Quadlet) == 0 {
-			errs = append(errs, failure.Permanent(component, name, "it has nothing to run"))
-			continue
+		w, err := wantOf(spec, name, p)
+		if errs = append(errs, err); w != nil {
+			all = append(all, w)
 		}
-		if why := schema.QuadletProblem(name, app); why != "" {
-			errs = append(errs, failure.Permanent(component, name, "%s", why))
-			continue
-		}
-		w := &want{name: name, folder: schema.QuadletFolder(name, app.Folder), files: map[string][]byte{}, health: app.Health}
-		sum := sha256.New()
-		if app.Folder != "" { // what its files name by relative paths is elsewhere then
-			fmt.Fprintf(sum, "%s\n", w.folder)
-		}
-		for _, file := range slices.Sorted(maps.Keys(app.Quadlet)) {
-			data, err := content(app.Quadlet[file], p)
-			if err != nil {
-				errs = append(errs, within(err, name, file))
-				continue
-			}
-			w.files[file] = data
-			w.add(sum, file, data, schema.QuadletImages(file, data))
-			if path.Ext(file) == ".kube" {
-				errs = append(errs, w.addPods(sum, spec, file, p))
-			}
-		}
-		w.hash = hex.EncodeToString(sum.Sum(nil))
-		all = append(all, w)
 	}
 	return all, failure.Join(errs...)
+}
+
+// wantOf reads one application of a spec.
+func wantOf(spec *schema.Spec, name string, p Payloads) (*want, error) {
+	app := spec.Applications[name]
+	if app == nil || (len(app.Quadlet) > 0) == (app.Compose != nil) {
+		return nil, failure.Permanent(component, name, "it has to have either quadlet files or a compose file to run")
+	}
+	if app.Compose != nil {
+		return composeOf(name, app, p)
+	}
+	if why := schema.QuadletProblem(name, app); why != "" {
+		return nil, failure.Permanent(component, name, "%s", why)
+	}
+	w := &want{name: name, folder: schema.QuadletFolder(name, app.Folder), files: map[string][]byte{}, health: app.Health}
+	var errs []error
+	sum := sha256.New()
+	if app.Folder != "" { // what its files name by relative paths is elsewhere then
+		fmt.Fprintf(sum, "%s\n", w.folder)
+	}
+	for _, file := range slices.Sorted(maps.Keys(app.Quadlet)) {
+		data, err := content(app.Quadlet[file], p)
+		if err != nil {
+			errs = append(errs, within(err, name, file))
+			continue
+		}
+		w.files[file] = data
+		w.add(sum, file, data, schema.QuadletImages(file, data))
+		if path.Ext(file) == ".kube" {
+			errs = append(errs, w.addPods(sum, spec, file, p))
+		}
+	}
+	w.hash = hex.EncodeToString(sum.Sum(nil))
+	return w, failure.Join(errs...)
 }
 
 // add takes in one of the files that an application is made of.
@@ -151,14 +164,20 @@ func content(c *schema.Content, p Payloads) ([]byte, error) {
 	return nil, errors.New("it has no content")
 }
 
-// unit is one that the generator makes of a quadlet file.
+// unit is one that the generator makes of a quadlet file, or the one that runs
+// a compose file.
 type unit struct {
 	Name string `json:"name"`
-	Kind string `json:"kind"` // the type of its file, without the dot
-	// Object is what podman calls the network or pod that the unit makes.
+	Kind string `json:"kind"` // the type of its quadlet file, without the dot, or compose
+	// Object is what podman calls the network or pod that the unit makes, or the
+	// project that it runs.
 	Object string `json:"object,omitempty"`
 	// Passive: something else starts it.
 	Passive bool `json:"passive,omitempty"`
+	// Services are those of a compose file; Grace is the longest time in seconds
+	// that one of them asks for to end in.
+	Services []service `json:"services,omitempty"`
+	Grace    int       `json:"grace,omitempty"`
 }
 
 // plan asks the generator which units the applications come to. What it
@@ -168,15 +187,23 @@ func (c *Controller) plan(ctx context.Context, spec *schema.Spec, p Payloads) ([
 	if err != nil || len(all) == 0 {
 		return all, err
 	}
-	out, err := c.generate(ctx, all)
+	byName := map[string]*want{}
+	made := map[string]string{}
+	var quadlets []*want
+	for _, w := range all {
+		if len(w.units) > 0 {
+			made[w.units[0].Name] = w.name
+			continue
+		}
+		quadlets, byName[w.name] = append(quadlets, w), w
+	}
+	if len(quadlets) == 0 {
+		return all, nil
+	}
+	out, err := c.generate(ctx, quadlets)
 	if err != nil {
 		return nil, err
 	}
-	byName := map[string]*want{}
-	for _, w := range all {
-		byName[w.name] = w
-	}
-	made := map[string]string{}
 	var errs []error
 	for _, g := range out {
 		w := byName[g.app]

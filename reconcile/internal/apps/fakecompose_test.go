@@ -1,0 +1,207 @@
+package apps
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/gitopsd/gitopsd/reconcile/internal/units"
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+// fakeContainer is a container of compose, with the text of the file that it
+// was made from.
+type fakeContainer struct {
+	text, state, status string
+	exit, restarts      int
+	flaps               bool // podman starts it again before each look
+}
+
+func cloneProjects(all map[string]map[string]*fakeContainer) map[string]map[string]*fakeContainer {
+	out := map[string]map[string]*fakeContainer{}
+	for project, services := range all {
+		out[project] = map[string]*fakeContainer{}
+		for name, c := range services {
+			same := *c
+			out[project][name] = &same
+		}
+	}
+	return out
+}
+
+func isFolder(p string) bool {
+	info, err := os.Stat(p)
+	return err == nil && info.IsDir()
+}
+
+// projectOf is the project that a unit runs; "" = it runs none.
+func projectOf(unit string) string {
+	name, ok := strings.CutPrefix(strings.TrimSuffix(unit, ".service"), "compose-")
+	if !ok {
+		return ""
+	}
+	return name
+}
+
+// loadCompose reads the units of compose files, as systemd does.
+func (w *world) loadCompose() error {
+	found, _ := filepath.Glob(filepath.Join(w.dir, unitFolder, "compose-*.service"))
+	for _, p := range found {
+		text, err := os.ReadFile(p)
+		if err != nil {
+			return err
+		}
+		w.loaded[filepath.Base(p)] = string(text)
+	}
+	return nil
+}
+
+func (w *world) composeText(project string) string {
+	text, _ := os.ReadFile(filepath.Join(w.dir, schema.ComposeFolder(project), schema.ComposeFileName))
+	return string(text)
+}
+
+// doCompose is what the unit of a project does. systemd does not know any more
+// how to stop one whose file is gone.
+func (w *world) doCompose(verb units.Verb, unit, project string, loaded bool) {
+	text := w.composeText(project)
+	switch {
+	case verb == units.Stop:
+		delete(w.running, unit)
+		delete(w.failed, unit)
+		if loaded {
+			delete(w.projects, project)
+		}
+	case verb == units.Start && w.running[unit] == "":
+		delete(w.projects, project)
+		w.running[unit] = text
+		w.starts[unit]++
+		w.up(project, text)
+	case verb == units.TryReload:
+		w.up(project, text)
+	}
+}
+
+// up makes and starts what does not run, and ends well whatever came of it.
+func (w *world) up(project, text string) {
+	file, _ := schema.ReadCompose(project, []byte(text))
+	if w.projects[project] == nil {
+		w.projects[project] = map[string]*fakeContainer{}
+	}
+	w.networks[project+"_default"] = true
+	for _, s := range file.Services {
+		if c := w.projects[project][s.Name]; c != nil && c.state == "running" {
+			continue
+		}
+		c := &fakeContainer{text: text, state: "running", status: "Up 2 seconds"}
+		switch {
+		case strings.Contains(s.Image, w.broken):
+			c.state, c.exit = "exited", 3
+		case s.Ends:
+			c.state = "exited"
+		case strings.Contains(s.Image, "never"):
+			c.state = "created"
+		}
+		c.flaps = strings.Contains(s.Image, "flapping")
+		w.projects[project][s.Name] = c
+	}
+}
+
+// runCompose is podman-compose, and what podman does to projects.
+func (w *world) runCompose(argv []string, line string) (out string, err error, mine bool) {
+	_, project, filtered := strings.Cut(line, projectLabel)
+	project, _, _ = strings.Cut(project, " ")
+	switch {
+	case argv[0] == "podman-compose":
+		for i, arg := range argv {
+			if arg == "--file" {
+				text, _ := os.ReadFile(argv[i+1])
+				if strings.Contains(string(text), "refused") {
+					return "", exit(1, "Traceback\n  File x\nRuntimeError: nothing in "+argv[i+1]), true
+				}
+			}
+		}
+		return "", nil, true
+	case argv[0] == "podman" && argv[1] == "logs":
+		return "nothing works here", nil, true
+	case argv[0] == "podman" && argv[1] == "pod":
+		return "", nil, true
+	case !filtered || argv[0] != "podman":
+		return "", nil, false
+	}
+	switch argv[1] {
+	case "ps":
+		for name, c := range w.projects[project] {
+			if c.flaps {
+				c.restarts++
+			}
+			out += fmt.Sprintf("id-%s|%s_%s_1|%s|%s|%d|%d|%s\n", name, project, name, name, c.state, c.exit, c.restarts, c.status)
+		}
+		return out, nil, true
+	case "network":
+		if w.networks[project+"_default"] {
+			return project + "_default\n", nil, true
+		}
+		return "", nil, true
+	case "stop":
+		return "", w.step(line), true
+	case "rm":
+		if err := w.step(line); err != nil {
+			return "", err, true
+		}
+		delete(w.projects, project)
+		return "", nil, true
+	}
+	return "", nil, false
+}
+
+// composeSpec has applications of compose by name.
+func composeSpec(texts map[string]string) *schema.Spec {
+	spec := &schema.Spec{Applications: map[string]*schema.Application{}}
+	for name, text := range texts {
+		spec.Applications[name] = &schema.Application{Compose: &schema.Compose{Body: schema.Body{Content: &text}}}
+	}
+	return spec
+}
+
+// services is a compose file of services with these images.
+func services(images ...string) string {
+	text := "services:\n"
+	for i, image := range images {
+		text += fmt.Sprintf("  s%d: {image: \"%s\", restart: always}\n", i, image)
+	}
+	return text
+}
+
+// both has the applications of two specs.
+func both(a, b *schema.Spec) *schema.Spec {
+	spec := &schema.Spec{Applications: maps.Clone(a.Applications)}
+	maps.Copy(spec.Applications, b.Applications)
+	return spec
+}
+
+// projectsOf wants exactly the containers of a spec.
+func (w *world) projectsOf(spec *schema.Spec) error {
+	want := 0
+	for name, app := range spec.Applications {
+		if app.Compose == nil {
+			continue
+		}
+		want++
+		file, _ := schema.ReadCompose(name, []byte(*app.Compose.Content))
+		if len(w.projects[name]) != len(file.Services) {
+			return fmt.Errorf("the containers of %s are %v", name, w.projects[name])
+		}
+		for service, c := range w.projects[name] {
+			if c.text != *app.Compose.Content {
+				return fmt.Errorf("the container of %s in %s is of %q", service, name, c.text)
+			}
+		}
+	}
+	if len(w.projects) != want {
+		return fmt.Errorf("the projects are %v, want %d of them", w.projects, want)
+	}
+	return nil
+}
