@@ -22,7 +22,7 @@ const (
 	suite = "trixie"
 	// packages is what a device has before anything manages it. The services
 	// among them start only when a test asks.
-	packages = "systemd,systemd-sysv,dbus,procps,iproute2,podman,crun,netavark,aardvark-dns,nftables,catatonit,ostree,ostree-boot,rauc,rauc-service,squashfs-tools,git,ca-certificates,passt,curl"
+	packages = "systemd,systemd-sysv,dbus,procps,iproute2,podman,podman-compose,crun,netavark,aardvark-dns,nftables,catatonit,ostree,ostree-boot,rauc,rauc-service,squashfs-tools,git,ca-certificates,passt,curl"
 )
 
 // tree is the folder of the root file system that all machines share.

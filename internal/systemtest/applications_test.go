@@ -58,10 +58,34 @@ func (b *box) prints(want string, argv ...string) error {
 func (b *box) tellOnFailure() {
 	b.f.Cleanup(func() {
 		if b.f.Failed() {
-			out, err := b.Try(context.Background(), "sh", "-c", "podman ps --all; podman images; journalctl --no-pager --boot --lines=40 --unit=web --unit=edge-network")
-			b.f.Logf("%s\n%s (%v)", b.log(), out, err)
+			// The context of the test has ended by now.
+			out, err := b.Try(context.Background(), "sh", "-c", "podman ps --all; podman images; systemctl list-jobs; systemctl status --no-pager --full --lines=0 compose-web web; "+
+				"journalctl --no-pager --boot --lines=40 --unit=web --unit=edge-network; journalctl --no-pager --boot --lines=60 _SYSTEMD_UNIT=compose-web.service + UNIT=compose-web.service; "+
+				"journalctl --no-pager --output=cat --unit=gitopsd-agent")
+			b.f.Logf("%s (%v)", out, err)
 		}
 	})
+}
+
+// next releases a version and sends the device there.
+func (b *box) next(version, spec string) {
+	b.f.Helper()
+	b.f.release("gateways", version, spec)
+	b.f.policy("gateways", version, 1, 0)
+	b.f.push(version)
+}
+
+// must ends the test at the first thing that is wrong.
+func (b *box) must(what string, errs ...error) {
+	b.f.Helper()
+	for _, err := range errs {
+		if err != nil {
+			b.f.Errorf("%s: %v", what, err)
+		}
+	}
+	if b.f.Failed() {
+		b.f.FailNow()
+	}
 }
 
 // TestSystemApplications runs an application of quadlets through its life on
@@ -76,62 +100,46 @@ func TestSystemApplications(t *testing.T) {
 	two, bad := reg.image("web", "2", "two"), reg.image("web", "3", "three")
 	reg.image("web", "4", "four")
 	b.tellOnFailure()
-	next := func(version, spec string) {
-		f.release("gateways", version, spec)
-		f.policy("gateways", version, 1, 0)
-		f.push(version)
-	}
-	must := func(what string, errs ...error) {
-		t.Helper()
-		for _, err := range errs {
-			if err != nil {
-				t.Errorf("%s: %v", what, err)
-			}
-		}
-		if t.Failed() {
-			t.FailNow()
-		}
-	}
-	next("v1.0.0", webSpec(reg.addr+"/web:1", ""))
+	b.next("v1.0.0", webSpec(reg.addr+"/web:1", ""))
 	f.start("daemon", serveArgs(f.path("state"), "--repo", f.bare)...)
 	b.Run("systemctl", "enable", "--now", "gitopsd-agent")
 	f.is("gw-1", "Current", "v1.0.0")
-	must("the first release", b.serves("one"))
+	b.must("the first release", b.serves("one"))
 
-	next("v2.0.0", webSpec(reg.addr+"/web@"+two, ""))
+	b.next("v2.0.0", webSpec(reg.addr+"/web@"+two, ""))
 	f.is("gw-1", "Current", "v2.0.0")
-	must("an image by digest", b.serves("two"), b.prints("one two", "cat", "/var/lib/containers/storage/volumes/systemd-data/_data/starts"))
+	b.must("an image by digest", b.serves("two"), b.prints("one two", "cat", "/var/lib/containers/storage/volumes/systemd-data/_data/starts"))
 
 	// It ends again and again, which Restart=always hides; the way back finds
 	// no registry.
-	next("v3.0.0", webSpec(reg.addr+"/web@"+bad, "Environment=MODE=end\n          [Service]\n          Restart=always\n          RestartSec=1"))
+	b.next("v3.0.0", webSpec(reg.addr+"/web@"+bad, "Environment=MODE=end\n          [Service]\n          Restart=always\n          RestartSec=1"))
 	b.f.wait("the bad image is there", func() error {
 		_, err := b.Try(t.Context(), "podman", "image", "exists", reg.addr+"/web@"+bad)
 		return err
 	})
 	reg.set(true)
 	f.is("gw-1", "Failed", "v2.0.0")
-	must("after the bad update", b.serves("two"))
+	b.must("after the bad update", b.serves("two"))
 	if log := b.log(); !strings.Contains(log, "was restarted") {
 		t.Errorf("nothing is said of the restarts:\n%s", log)
 	}
 
 	began := b.Run("systemctl", "show", "web.service", "--property=InvocationID", "--value")
-	next("v4.0.0", strings.ReplaceAll(webSpec(reg.addr+"/web:4", ""), "retries: 0", "retries: 9, backoff: {base: 1s, cap: 2s}"))
+	b.next("v4.0.0", strings.ReplaceAll(webSpec(reg.addr+"/web:4", ""), "retries: 0", "retries: 9, backoff: {base: 1s, cap: 2s}"))
 	b.f.wait("the agent says that the registry is down", func() error {
 		if !strings.Contains(b.log(), "web:4") {
 			return fmt.Errorf("it says\n%s", b.log())
 		}
 		return nil
 	})
-	must("without a registry", b.serves("two"), b.prints(strings.TrimSpace(began), "systemctl", "show", "web.service", "--property=InvocationID", "--value"))
+	b.must("without a registry", b.serves("two"), b.prints(strings.TrimSpace(began), "systemctl", "show", "web.service", "--property=InvocationID", "--value"))
 	reg.set(false)
 	f.is("gw-1", "Current", "v4.0.0")
-	must("when the registry is back", b.serves("four"))
+	b.must("when the registry is back", b.serves("four"))
 
-	next("v5.0.0", webSpec(reg.addr+"/web@sha256:"+strings.Repeat("0", 64), ""))
+	b.next("v5.0.0", webSpec(reg.addr+"/web@sha256:"+strings.Repeat("0", 64), ""))
 	f.is("gw-1", "Backoff", "v4.0.0")
-	must("a digest that is not there", b.serves("four"))
+	b.must("a digest that is not there", b.serves("four"))
 
 	// A repair of a file compares everything.
 	b.Run("systemctl", "stop", "web.service")
@@ -146,14 +154,14 @@ func TestSystemApplications(t *testing.T) {
 	f.write("policies/gateways.yaml", fmt.Sprintf(policyText, "gateways", "v2.0.0", 1, 0)+"  rollbackFrom: [v4.0.0]\n")
 	f.push("back to the second release")
 	f.is("gw-1", "Current", "v2.0.0")
-	must("the second release again", b.serves("two"))
+	b.must("the second release again", b.serves("two"))
 	if reg.requests() != asked {
 		t.Errorf("an image that was there by its digest was asked for")
 	}
 
-	next("v6.0.0", "files: {/etc/edge/mark: {content: mark}}")
+	b.next("v6.0.0", "files: {/etc/edge/mark: {content: mark}}")
 	f.is("gw-1", "Current", "v6.0.0")
-	must("without the application",
+	b.must("without the application",
 		b.prints("", "podman", "ps", "--all", "--quiet"),
 		b.prints("podman", "podman", "network", "ls", "--format", "{{.Name}}"),
 		b.prints("systemd-data", "podman", "volume", "ls", "--format", "{{.Name}}"),
