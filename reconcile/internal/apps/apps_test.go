@@ -132,6 +132,10 @@ func TestB83_RestartsAreNoHealth(t *testing.T) {
 	if w.now < 20*time.Second || w.now > 30*time.Second {
 		t.Errorf("it took %v, want its timeout of 20s", w.now)
 	}
+	p := &patient{restarted: "web.service was restarted, 3 times so far"}
+	if got := p.restartedToo("it does not answer"); got != "it does not answer; web.service was restarted, 3 times so far" {
+		t.Errorf("between two restarts it is said: %s", got)
+	}
 }
 
 // B84: what dies within stableFor is not healthy.

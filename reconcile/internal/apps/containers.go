@@ -106,6 +106,7 @@ func (c *Controller) askContainers(ctx context.Context, p *patient, u *unit) (wh
 		p.restarts[one.id] = one.restarts
 		if known && one.restarts > before {
 			restarted, p.sick, p.sickContainer = fmt.Sprintf("the container %s was restarted, %d times so far", one.name, one.restarts), u.Name, one.name
+			p.restarted = restarted
 		}
 	}
 	if restarted != "" {

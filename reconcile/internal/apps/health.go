@@ -71,7 +71,7 @@ func (c *Controller) Healthy(ctx context.Context, spec *schema.Spec) error {
 				}
 				w.done = now-w.since >= w.stableFor
 			case hopeless || now-begun >= w.timeout:
-				f := failure.From(failure.Permanent(component, w.name, "it is not healthy: %s", why))
+				f := failure.From(failure.Permanent(component, w.name, "it is not healthy: %s", w.restartedToo(why)))
 				f.Output = c.journal(ctx, w)
 				errs = append(errs, f)
 			default:
@@ -98,6 +98,7 @@ type patient struct {
 	done               bool
 	seen               map[string]units.State // by unit
 	restarts           map[string]int         // by container
+	restarted          string                 // the last restart that was seen
 	sick               string                 // the unit that was named last
 	sickContainer      string                 // where it is one of a compose file
 }
@@ -128,6 +129,15 @@ func (c *Controller) journal(ctx context.Context, p *patient) string {
 	return units.Journal(ctx, p.sick, time.Time{})
 }
 
+// restartedToo adds to why an application is not healthy that it was restarted:
+// between two restarts it is something else that is wrong.
+func (p *patient) restartedToo(why string) string {
+	if p.restarted == "" || p.restarted == why {
+		return why
+	}
+	return why + "; " + p.restarted
+}
+
 // ask says why an application is not healthy now, or "". hopeless: waiting
 // does not help.
 func (c *Controller) ask(ctx context.Context, m units.Manager, p *patient) (why string, hopeless bool, err error) {
@@ -146,6 +156,7 @@ func (c *Controller) ask(ctx context.Context, m units.Manager, p *patient) (why 
 		p.seen[s.Name] = *s
 		if known && s.Restarts > before.Restarts {
 			restarted, p.sick = fmt.Sprintf("%s was restarted, %d times so far", s.Name, s.Restarts), s.Name
+			p.restarted = restarted
 		}
 	}
 	for i := range states {
