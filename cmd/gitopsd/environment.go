@@ -74,6 +74,9 @@ func (a *app) look() view.Look {
 
 // terminalSize is the size of the terminal that output goes to, if it does.
 func terminalSize(w io.Writer) (width, height int, terminal bool) {
+	if r, ours := w.(*results); ours {
+		w = r.Writer
+	}
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return 0, 0, false

@@ -64,11 +64,16 @@ func exitCode(err error) int {
 	return exitCannot
 }
 
+// saysNothing is for an error that is only a code: the output says the rest.
+func saysNothing(err error) bool {
+	var e *exitError
+	return errors.As(err, &e) && e.err == nil
+}
+
 // report prints an error with all its hints and gives the exit code.
 func (a *app) report(cmd *cobra.Command, err error) int {
 	code := exitCode(err)
-	var e *exitError
-	if errors.As(err, &e) && e.err == nil {
+	if saysNothing(err) {
 		return code
 	}
 	// Package repo writes its hint in brackets, for a log; here it gets its line.

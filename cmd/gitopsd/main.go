@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -36,13 +37,17 @@ type app struct {
 
 // run executes one command line and gives the exit code of the process.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, env []string) int {
-	a := &app{in: stdin, out: stdout, err: &redactingWriter{w: stderr}, env: newEnvironment(env), build: readBuild()}
+	out := &results{Writer: stdout}
+	a := &app{in: stdin, out: out, err: &redactingWriter{w: stderr}, env: newEnvironment(env), build: readBuild()}
 	root := newRoot(a)
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	root.SetOut(stdout)
+	root.SetOut(out)
 	root.SetErr(a.err)
 	cmd, err := root.ExecuteContextC(ctx)
+	if out.failed != nil && (err == nil || saysNothing(err)) {
+		err = fmt.Errorf("cannot write the output: %w", out.failed)
+	}
 	if err == nil {
 		return exitOK
 	}

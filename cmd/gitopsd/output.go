@@ -2,11 +2,28 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 )
+
+// results is standard output. It keeps the error of what could not be written,
+// whether or not who printed has looked: half an answer is none.
+type results struct {
+	io.Writer
+	failed error
+}
+
+// Write writes some of the results.
+func (r *results) Write(p []byte) (int, error) {
+	n, err := r.Writer.Write(p)
+	if err != nil {
+		r.failed = err
+	}
+	return n, err
+}
 
 // output is the -o flag: one of a few words.
 type output struct {

@@ -48,6 +48,25 @@ func TestHostileNamesAreHarmless(t *testing.T) {
 	}
 }
 
+// What could not be written was not done, whichever way a command prints.
+func TestFullStandardOutputIsAnError(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer full.Close()
+	dir := starterFleet(t)
+	for _, args := range [][]string{
+		{"agent", "reset", "--dry-run", "--root", t.TempDir()}, {"version"}, {"version", "-o", "json"}, {"render", "gw-example-01", dir},
+		{"validate", "--explain", "list"}, {"brake"}, {"--help"}, {"completion", "bash"}, {"pause", "--all", dir, "--reason", "x", "--dry-run"},
+	} {
+		var errs bytes.Buffer
+		if code := run(context.Background(), args, strings.NewReader(""), full, &errs, nil); code != exitCannot || strings.Count(errs.String(), "no space left on device") != 1 {
+			t.Errorf("%q: exit code %d, %s", args, code, errs.String())
+		}
+	}
+}
+
 func TestCredentialsAreRedacted(t *testing.T) {
 	for in, want := range map[string]string{
 		"https://x:secret@host/r.git":                    "https://host/r.git",
