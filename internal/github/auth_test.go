@@ -129,6 +129,7 @@ func TestB115_MissingRightsDegrade(t *testing.T) {
 				// The right is given: it works again by itself.
 				w.server.AddApp(t, 12, 34, "fleet-app", nil, 0)
 				time.Sleep(2 * time.Hour)
+				w.wantStatus(commit(4), contextValidate, "success: valid") // a merge may wait for it
 				w.open(1, commit(9))
 				w.event(s, 1, commit(9))
 				time.Sleep(time.Minute)

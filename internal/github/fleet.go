@@ -23,6 +23,7 @@ type fleetShown struct {
 	ready   time.Time   // latest is not written before
 	tries   int
 	newest  string // the newest commit of the branch, as far as it was told
+	left    string // the one before, which no sweep has left yet; "" = none
 	shown   FleetState
 	at      time.Time
 	written int
@@ -38,7 +39,10 @@ func (s *Service) Swept(f FleetState) {
 	f.Words = clip(clean(f.Words), maxWords)
 	s.fleet.mu.Lock()
 	defer s.fleet.mu.Unlock()
-	s.fleet.newest = f.Commit
+	// A sweep that began before a look may end after it.
+	if f.Commit != s.fleet.left {
+		s.fleet.newest, s.fleet.left = f.Commit, ""
+	}
 	if f == s.fleet.shown {
 		s.fleet.latest = nil
 		return
@@ -60,8 +64,8 @@ func (f *fleetShown) head() string {
 func (f *fleetShown) saw(head string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if head != "" {
-		f.newest = head
+	if head != "" && head != f.newest {
+		f.newest, f.left = head, f.newest
 	}
 }
 

@@ -52,7 +52,7 @@ func (q *queue) put(it *item) error {
 	old := q.waiting[it.number]
 	switch {
 	case old == nil && len(q.waiting) >= maxWaiting:
-		return fmt.Errorf("%d pull requests wait already; the next look at all of them finds number %d", maxWaiting, it.number)
+		return fmt.Errorf("%d pull requests wait already; a later look at all of them finds the others", maxWaiting)
 	case old == nil:
 		q.order = append(q.order, it.number)
 	case it.stale && !old.stale:

@@ -217,11 +217,20 @@ func (s *Service) try(ctx context.Context, of feature, about string, do func() e
 		return nil
 	case "":
 		if err == nil {
-			delete(s.off, of)
-			s.well(string(of))
+			s.works(of)
 		}
 	}
 	return err
+}
+
+// works ends what a missing right cost: whatever it was missing for is looked at
+// again with the next look at all pull requests.
+func (s *Service) works(of feature) {
+	if _, was := s.off[of]; was {
+		delete(s.off, of)
+		clear(s.known)
+	}
+	s.well(string(of))
 }
 
 // showVerdicts writes the statuses of a head, as far as they are not there.

@@ -123,7 +123,6 @@ func (s *Service) look(ctx context.Context) error {
 		}
 		if err := s.queue.put(&item{number: p.Number, want: p.Head, polled: true}); err != nil {
 			s.trouble("queue", err)
-			break
 		}
 	}
 	for number := range s.known {
@@ -131,7 +130,24 @@ func (s *Service) look(ctx context.Context) error {
 			s.forget(number)
 		}
 	}
+	s.tryAgain()
 	return nil
+}
+
+// tryAgain takes up one of the pull requests that are known where it is time to
+// see whether a right that was missing has been given.
+func (s *Service) tryAgain() {
+	for _, until := range s.off {
+		if time.Now().Before(until) {
+			continue
+		}
+		for number := range s.known {
+			if err := s.queue.put(&item{number: number}); err != nil {
+				s.trouble("queue", err)
+			}
+			return
+		}
+	}
 }
 
 // said is what was logged last, by subject, so that nothing is said twice.

@@ -343,6 +343,36 @@ type kindError struct{ kind string }
 func (e *kindError) Error() string { return "it is not here" }
 func (e *kindError) Kind() string  { return e.kind }
 
+// Where the queue has no place, what is known of other pull requests stays.
+func TestFullQueueForgetsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		s, err := New(w.config())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range maxWaiting {
+			if err := s.queue.put(&item{number: 1000 + i}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for n := 1; n <= 3; n++ {
+			w.open(n, commit(n))
+		}
+		s.known[1] = known{head: commit(1)}
+		s.known[2] = known{head: commit(2)}
+		if err := s.look(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if len(s.known) != 2 {
+			t.Errorf("of two pull requests that are open %d are still known", len(s.known))
+		}
+		if n := strings.Count(w.logs.String(), "pull requests wait already"); n != 1 {
+			t.Errorf("that there is no place is said %d times", n)
+		}
+	})
+}
+
 func TestRunEndsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

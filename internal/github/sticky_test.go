@@ -153,6 +153,35 @@ func TestStaleBanner(t *testing.T) {
 	})
 }
 
+// A sweep that began before a look at a pull request ends after it: the branch
+// has not gone back.
+func TestSweepBehindALook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.open(1, commit(2))
+		s := w.start()
+		s.Swept(FleetState{Commit: commit(1), State: Success, Words: "all well"})
+		time.Sleep(10 * time.Second)
+		w.mu.Lock()
+		w.base = commit(4)
+		w.mu.Unlock()
+		w.open(2, commit(3))
+		w.event(s, 2, commit(3))
+		time.Sleep(10 * time.Second)
+		w.wantComment(1, "main has moved")
+		w.server.Forget()
+		s.Swept(FleetState{Commit: commit(1), State: Pending, Words: "a device begins"})
+		time.Sleep(10 * time.Second)
+		w.wantWrites("POST /repos/acme/fleet/statuses/" + commit(1) + " 201")
+		s.Swept(FleetState{Commit: commit(4), State: Pending, Words: "a device begins"})
+		time.Sleep(10 * time.Second)
+		w.wantWrites("POST /repos/acme/fleet/statuses/" + commit(4) + " 201")
+		s.Swept(FleetState{Commit: commit(1), State: Success, Words: "put back"}) // it has gone back
+		time.Sleep(10 * time.Second)
+		w.wantComment(2, "main has moved")
+	})
+}
+
 // What is found out about an old head is not written once there is a new one.
 func TestB116_SupersededIsNotWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
