@@ -145,6 +145,7 @@ func (a *app) agent(ctx context.Context, spec schema.AgentSpec, files *agentFile
 	for _, w := range files.warnings {
 		logger.Error("the configuration is not as it was written", "because", w)
 	}
+	warnOfReadable(logger, secretsOf(&spec.Repo, spec.Reports.Repo))
 	way, err := newControl(spec, root, logger)
 	if err != nil {
 		return err
@@ -274,12 +275,11 @@ func newControl(spec schema.AgentSpec, root string, logger *slog.Logger) (*agent
 func protectedPaths(root, file string, spec schema.AgentSpec) []string {
 	paths := []string{"/etc/gitopsd"}
 	outer := []string{file, dropInFolder(or(file, defaultAgentConfig))}
+	outer = append(outer, secretsOf(&spec.Repo, spec.Reports.Repo)...)
 	for _, r := range []*schema.RepoConfig{&spec.Repo, spec.Reports.Repo} {
-		if r == nil || r.Credentials == nil {
-			continue
+		if r != nil && r.Credentials != nil {
+			outer = append(outer, r.Credentials.KnownHostsFile, r.Credentials.CAFile, r.Credentials.ClientCertFile)
 		}
-		c := r.Credentials
-		outer = append(outer, c.PasswordFile, c.TokenFile, c.SSHKeyFile, c.SSHKeyPassphraseFile, c.KnownHostsFile, c.CAFile, c.ClientCertFile, c.ClientKeyFile)
 	}
 	if exe, err := os.Executable(); err == nil {
 		outer = append(outer, exe)

@@ -37,9 +37,9 @@ func doctorCommand(a *app) *cobra.Command {
 		Use:   "doctor",
 		Short: "Try all that the daemon needs before it needs it",
 		Long: `Try all that the daemon needs, with its configuration: the configuration and
-the state folder, the repositories and the fleet in them, whether refs of each
-kind may be pushed and removed, and, where GitHub is configured, each permission
-there.
+the state folder, that no other user can read its secrets, the repositories and
+the fleet in them, whether refs of each kind may be pushed and removed, and,
+where GitHub is configured, each permission there.
 
 Of each kind of ref one that is no real one is pushed and removed again; a
 running daemon is not disturbed. Nothing else is written, and no secret is ever

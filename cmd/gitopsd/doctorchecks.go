@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -60,6 +61,7 @@ func (d *doctor) all(cmd *cobra.Command, options *serveOptions) {
 		return
 	}
 	d.stateFolder()
+	d.secretFiles()
 	d.webhookSecret()
 	if d.repository(ctx) {
 		d.fleet(ctx)
@@ -110,6 +112,21 @@ func (d *doctor) stateFolder() {
 		return
 	}
 	d.ok(name, "%s", base)
+}
+
+// secretFiles looks at who can read them.
+func (d *doctor) secretFiles() {
+	const name = "secret files"
+	files := serveSecrets(d.spec)
+	if !slices.ContainsFunc(files, func(f string) bool { return f != "" }) {
+		d.skipped(name, "none is configured")
+		return
+	}
+	if list := readByAll(files); len(list) > 0 {
+		d.wrong(name, forAllToRead+": "+strings.Join(list, ", "), makePrivate)
+		return
+	}
+	d.ok(name, "none can be read by every user of this machine")
 }
 
 func (d *doctor) webhookSecret() {

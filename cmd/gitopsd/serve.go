@@ -102,6 +102,7 @@ func (a *app) serve(ctx context.Context, spec schema.ServeSpec, acts serveActs, 
 			"folder", filepath.Join(base, folderName(spec.Repo.URL)), "instead", state.path)
 	}
 
+	warnOfReadable(logger, serveSecrets(spec))
 	if acts.once {
 		logger = quietLog(logger, spec.LogFormat, "stopped: ")
 	}
