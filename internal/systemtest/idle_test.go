@@ -89,7 +89,9 @@ type taken struct {
 	written int64         // bytes to disks, by the agent alone
 }
 
-func (t taken) less(before taken) taken { return taken{t.time - before.time, t.written - before.written} }
+func (t taken) less(before taken) taken {
+	return taken{t.time - before.time, t.written - before.written}
+}
 
 func (b *box) used(service string) taken {
 	b.f.Helper()
