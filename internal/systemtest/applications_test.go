@@ -110,6 +110,24 @@ func TestSystemApplications(t *testing.T) {
 	f.is("gw-1", "Current", "v2.0.0")
 	b.must("an image by digest", b.serves("two"), b.prints("one two", "cat", "/var/lib/containers/storage/volumes/systemd-data/_data/starts"))
 
+	// B78: only the environment changes, then only a file that it reads: what
+	// runs is another container each time, with that.
+	web := func(property string) string {
+		return strings.TrimSpace(b.Run("podman", "inspect", "--format", "{{"+property+"}}", "web"))
+	}
+	ran := web(".Id")
+	b.next("v2.1.0", webSpec(reg.addr+"/web@"+two, "Environment=SIZE=large"))
+	f.is("gw-1", "Current", "v2.1.0")
+	if is := web(".Id"); is == ran || !strings.Contains(web(".Config.Env"), "SIZE=large") {
+		t.Errorf("with another environment the container %s, before %s, has %s", is, ran, web(".Config.Env"))
+	}
+	ran = web(".Id")
+	b.next("v2.2.0", strings.Replace(webSpec(reg.addr+"/web@"+two, "Environment=SIZE=large"), "{content: mark}", "{content: another, restart: [web.service]}", 1))
+	f.is("gw-1", "Current", "v2.2.0")
+	if is := web(".Id"); is == ran {
+		t.Error("with another file the container is the same")
+	}
+
 	// It ends again and again, which Restart=always hides; the way back finds
 	// no registry.
 	b.next("v3.0.0", webSpec(reg.addr+"/web@"+bad, "Environment=MODE=end\n          [Service]\n          Restart=always\n          RestartSec=1"))
@@ -118,7 +136,7 @@ func TestSystemApplications(t *testing.T) {
 		return err
 	})
 	reg.set(true)
-	f.is("gw-1", "Failed", "v2.0.0")
+	f.is("gw-1", "Failed", "v2.2.0")
 	b.must("after the bad update", b.serves("two"))
 	if log := b.log(); !strings.Contains(log, "was restarted") {
 		t.Errorf("nothing is said of the restarts:\n%s", log)

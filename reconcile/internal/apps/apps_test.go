@@ -60,6 +60,32 @@ func TestUpdateReplacesWhatChangedOnly(t *testing.T) {
 	}
 }
 
+// B78: whatever goes into an application makes it start anew, with that: its
+// environment, another file of it, a tag that has moved since.
+func TestB78_ChangedInputsRecreate(t *testing.T) {
+	w := stocked(t)
+	web := map[string]string{"web.container": container("reg/web:1", "Environment=A=1")}
+	spec := func() *schema.Spec { return specOf(map[string]map[string]string{"web": web}) }
+	w.must(spec())
+	for n, change := range []func(){
+		func() { web["web.container"] = container("reg/web:1", "Environment=A=2") },
+		func() { web["web.network"] = "[Network]\n" },
+		func() {
+			w.registry["reg/web:1"] = "w1-moved"
+			web["web.container"] = container("reg/web:1", "Environment=A=3")
+		},
+	} {
+		change()
+		w.must(spec())
+		if w.starts["web.service"] != n+2 || w.running["web.service"] != web["web.container"] {
+			t.Errorf("change %d: it was started %d times and runs with\n%s", n+1, w.starts["web.service"], w.running["web.service"])
+		}
+	}
+	if w.images["reg/web:1"] != "w1-moved" {
+		t.Errorf("the tag is %q still", w.images["reg/web:1"])
+	}
+}
+
 // B77, B80: what a spec drops goes, whole; and a rename is a stop before a
 // start.
 func TestB77_DroppedApplicationGoes(t *testing.T) {
