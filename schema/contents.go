@@ -18,6 +18,7 @@ var contentPlaces = [][]string{
 	{"applications", each, "compose", "envFile"},
 	{"units", each},
 	{"units", each, "dropIns", each},
+	{"agent"},
 }
 
 // eachContent visits all that has content in a spec, in the order of their

@@ -185,7 +185,9 @@ func deriveValue(node any, prefix string, defs map[string]any) any {
 			if _, ok := defs[variant]; !ok {
 				return node
 			}
-			return map[string]any{"$ref": defsPrefix + variant}
+			assigned := maps.Clone(n) // with what is said of the field
+			assigned["$ref"] = defsPrefix + variant
+			return assigned
 		}
 		def, _ := defs[name].(map[string]any)
 		resolved := maps.Clone(def)

@@ -2,9 +2,9 @@ package schema
 
 import "maps"
 
-// The fields of a file that exclude each other: setting one removes the
-// others.
-var contentFields = []string{"content", "contentBase64", "source"}
+// The fields of a file that exclude each other, and of the agent's program:
+// setting one removes the others.
+var contentFields = []string{"content", "contentBase64", "source", "url"}
 
 // mergeSpec merges a part of a spec over a spec, as a JSON merge patch (RFC
 // 7386) with one addition: a file has one content, so a part that sets one of
@@ -20,6 +20,9 @@ func mergeSpec(spec, part map[string]any, lent *scratch) map[string]any {
 			return
 		}
 		file, _ := valueAt(merged, keys).(map[string]any)
+		if set["source"] != nil && set["sha256"] == nil {
+			delete(file, "sha256") // of another program
+		}
 		for _, field := range contentFields {
 			if set[field] == nil {
 				continue

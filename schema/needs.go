@@ -5,7 +5,7 @@ import (
 	"sort"
 )
 
-// Needs lists the capabilities that a spec asks of an agent: "files",
+// Needs lists the capabilities that a spec asks of an agent: "agent", "files",
 // "directories", "units" (also of a file that restarts one), "hooks", "hooks.if"
 // where one has a condition, "requires", "resources.disk" and its
 // like, "confirm",

@@ -118,9 +118,9 @@ func unfit(spec map[string]any) string {
 // prepare renders once what is the same for all devices of a group.
 func (p *pass) prepare(g *group) error {
 	g.static = map[uintptr]staticFile{}
-	if os, _ := g.base["os"].(map[string]any); os != nil {
-		image, _ := os["image"].(string)
-		g.varies = strings.Contains(image, "{{")
+	for _, always := range alwaysTemplates {
+		text, _ := valueAt(g.base, always).(string)
+		g.varies = g.varies || strings.Contains(text, "{{")
 	}
 	_, err := withContents(g.base, func(_ []string, entry map[string]any) (map[string]any, error) {
 		if entry["template"] == true {
@@ -190,6 +190,7 @@ func (r *rendering) spec(spec map[string]any) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.program(out)
 	return compactSpec(out), nil
 }
 

@@ -110,6 +110,7 @@ const (
 	ruleComposeFile       = "compose-file"
 	ruleComposeEnv        = "compose-variable"
 	ruleHealth            = "health-never-judged"
+	ruleProgram           = "agent-program"
 	ruleImage             = "image-without-tag"
 	ruleKube              = "kube-images"
 	ruleUnitName          = "unit-name"

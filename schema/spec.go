@@ -1,11 +1,14 @@
 package schema
 
+import "strings"
+
 // Spec is a desired spec as an agent reads it out of an assignment: fully
 // merged and rendered. Digests are never computed from it but from the tree
 // as assigned ([Digest]), so a field added here moves no device.
 type Spec struct {
 	Requires     *Requires               `json:"requires,omitempty"`
 	OS           *OS                     `json:"os,omitempty"`
+	Agent        *AgentProgram           `json:"agent,omitempty"`
 	Files        map[string]*File        `json:"files,omitempty"`
 	Directories  map[string]*Directory   `json:"directories,omitempty"`
 	Applications map[string]*Application `json:"applications,omitempty"`
@@ -29,6 +32,25 @@ type Requires struct {
 type OS struct {
 	Image  string `json:"image"`            // reference or version; always a template in the fleet repository
 	Driver string `json:"driver,omitempty"` // "" = the agent's own; [OSCommand], …
+}
+
+// AgentProgram is the program that the agent should be. In the fleet repository
+// it has one of url, with its sha256, and source; in an assignment source has
+// become payload, which is the sum itself.
+type AgentProgram struct {
+	Version string `json:"version"`          // that the program tells of itself
+	URL     string `json:"url,omitempty"`    // always a template in the fleet repository
+	SHA256  string `json:"sha256,omitempty"` // 64 hex digits
+	Source  string `json:"source,omitempty"`
+	Payload string `json:"payload,omitempty"` // "sha256:<hex>"
+}
+
+// Sum is the sha256 of the program in hex, "" where none is told.
+func (p *AgentProgram) Sum() string {
+	if p.Payload != "" {
+		return strings.TrimPrefix(p.Payload, "sha256:")
+	}
+	return p.SHA256
 }
 
 // File is one managed file. In the fleet repository exactly one of content,

@@ -41,6 +41,7 @@ func valueFindings(spec map[string]any, at string) []finding {
 	found = append(found, hookFindings(spec, at)...)
 	found = append(found, resourceFindings(spec, at)...)
 	found = append(found, applicationFindings(spec, at)...)
+	found = append(found, programFindings(spec, at)...)
 	found = append(found, splitFindings(spec, at)...)
 	if requires, _ := spec["requires"].(map[string]any); requires != nil {
 		if v, _ := requires["minAgentVersion"].(string); v != "" && !isVersion(v) {
@@ -50,14 +51,14 @@ func valueFindings(spec map[string]any, at string) []finding {
 	return found
 }
 
-// writtenFindings are those of a spec as people write it, where the image is a
-// template and paths are none.
+// writtenFindings are those of a spec as people write it, where the image and
+// the URL of the agent's program are templates and paths are none.
 func writtenFindings(spec map[string]any, at string) []finding {
 	found := valueFindings(spec, at)
-	if os, _ := spec["os"].(map[string]any); os != nil {
-		if image, _ := os["image"].(string); image != "" {
-			if _, err := compileTemplate(image); err != nil {
-				found = append(found, templateFinding(err, at+"/os/image"))
+	for _, always := range alwaysTemplates {
+		if text, _ := valueAt(spec, always).(string); text != "" {
+			if _, err := compileTemplate(text); err != nil {
+				found = append(found, templateFinding(err, at+joinPointer(always...)))
 			}
 		}
 	}
@@ -247,6 +248,7 @@ func completeFindings(spec map[string]any, at string) []finding {
 	}
 	found = append(found, completeResources(spec, at)...)
 	found = append(found, wholeApplications(spec, at)...)
+	found = append(found, wholeProgram(spec, at)...)
 	hooks, _ := spec["hooks"].(map[string]any)
 	for _, point := range sortedKeys(hooks) {
 		named, _ := hooks[point].(map[string]any)
