@@ -63,6 +63,9 @@ type Config struct {
 	// ReadStep is the same for operations that read.
 	ReadStep func(op, path string) error
 
+	// Program is what this process runs; nil = no other one can take over.
+	Program *Program
+
 	Driver osimage.Driver // in place of the programs that OS names; tests boot with it
 	// Systemd reaches the service manager; nil = the one of this device, where
 	// the root is the device's own and there is one.
@@ -84,6 +87,8 @@ type Result struct {
 	Summary string
 	// Rebooting says that a reboot was started; the work goes on after it.
 	Rebooting bool
+	// HandOver says that another program is to go on, as [ErrHandOver] does.
+	HandOver bool
 
 	idle bool // there was nothing to do
 }
@@ -311,6 +316,9 @@ func (a *Agent) capabilities() []string {
 	}
 	if a.units != nil {
 		caps = append(caps, "units")
+	}
+	if p := a.cfg.Program; p != nil && p.Watched {
+		caps = append(caps, "agent")
 	}
 	slices.Sort(caps)
 	return caps

@@ -37,7 +37,7 @@ func (a *Agent) confirming() bool {
 func (a *Agent) confirm(ctx context.Context, spec *schema.Spec) error {
 	within := defaultConfirm
 	if c := spec.Confirm; c != nil {
-		if c.Off {
+		if c.Off && !a.onTrial() { // a new agent is no good without control
 			return nil
 		}
 		within = c.Within.D(defaultConfirm)

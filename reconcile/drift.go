@@ -67,6 +67,7 @@ func (a *Agent) repair(ctx context.Context) (changed bool) {
 		}
 	}
 	a.osDrift(ctx, spec)
+	a.programDrift(spec)
 	a.repairApplications(ctx, spec, paths)
 	slices.Sort(a.drift)
 	a.changed()

@@ -12,7 +12,7 @@ import (
 // FuzzState: whatever a state file says, the agent goes on, and a file that
 // says nothing at all does not keep the device from its next spec.
 func FuzzState(f *testing.F) {
-	files := []string{installFile, currentFile, attemptsFile, desiredFile, pendingFile, managedFile}
+	files := []string{installFile, currentFile, attemptsFile, desiredFile, pendingFile, managedFile, programsFile}
 	for i, seed := range []string{
 		`{"id":"3f6c","sequence":9}`,
 		`{"version":"v1.0.0","attempt":1,"generation":1,"spec":{"files":{}}}`,
@@ -20,6 +20,7 @@ func FuzzState(f *testing.F) {
 		`{"version":"v1.1.0","attempt":9223372036854775807,"spec":{"files":{"/etc/../../x":{"content":"x"}}}}`,
 		`{"image":"x","deadline":"2026-11-29T10:00:00Z"}`,
 		`{"files":{"/etc/edge/edge.conf":null}}`,
+		`{"kept":{"version":"v1.5.0","sha256":"../x"},"trial":{"attempt":-1,"starts":9}}`,
 	} {
 		f.Add(uint8(i), []byte(seed))
 		f.Add(uint8(i), []byte(seed[:len(seed)/2]))

@@ -29,7 +29,7 @@ func (a *Agent) Once(ctx context.Context) (Result, error) {
 	if ctx.Err() != nil {
 		return res, ctx.Err()
 	}
-	if !res.Rebooting {
+	if !res.Rebooting && !res.HandOver {
 		a.repair(ctx)
 	}
 	a.changed()
@@ -44,8 +44,9 @@ func (a *Agent) Once(ctx context.Context) (Result, error) {
 	return res, nil
 }
 
-// Run polls, works and reports until ctx ends, which is no error, or until a
-// reboot was started, which is [ErrRebooting].
+// Run polls, works and reports until ctx ends, which is no error, until a
+// reboot was started, which is [ErrRebooting], or until another program is to
+// go on, which is [ErrHandOver].
 func (a *Agent) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -79,6 +80,9 @@ func (a *Agent) Run(ctx context.Context) error {
 		}
 		if res.Rebooting {
 			return ErrRebooting
+		}
+		if res.HandOver {
+			return ErrHandOver
 		}
 		if kept && a.waits() == "" {
 			nextDrift = a.up() // what was seen meanwhile was not repaired
@@ -137,7 +141,7 @@ func (a *Agent) pass(ctx context.Context, poll bool) (Result, error) {
 	res, did := a.resume(ctx)
 	att := &a.store.attempts
 	switch {
-	case res.Rebooting || ctx.Err() != nil || !poll:
+	case res.Rebooting || res.HandOver || ctx.Err() != nil || !poll:
 		return res, nil
 	case att.Direction == forward || (att.Direction == back && att.Incomplete == ""):
 		return res, nil // it goes on to its end before anything is decided
@@ -195,6 +199,15 @@ func (a *Agent) resume(ctx context.Context) (res Result, did bool) {
 			return a.stateFailed(err), true
 		}
 	}
+	if first || st.programs.Trial != nil {
+		if err := a.settleProgram(); err != nil {
+			return a.stateFailed(err), true
+		}
+		if a.elsewhere() {
+			return a.handOver(), true
+		}
+		a.prunePrograms() // they are large
+	}
 	return Result{}, false
 }
 
@@ -217,7 +230,10 @@ func (a *Agent) goOn(ctx context.Context, first bool) Result {
 	if st.current.Attempt == d.Attempt {
 		return a.succeed(ctx)
 	}
-	if first && !(a.reboots() && st.pending.Asks > 0) {
+	if t := st.programs.Trial; t != nil && t.Attempt == d.Attempt && t.GaveUp != "" {
+		return a.fail(ctx, StagePostAction, failure.Permanent(programComponent, t.Version, "%s", t.GaveUp))
+	}
+	if first && !(a.reboots() && st.pending.Asks > 0) && !a.onTrial() {
 		att := st.attempts.clone()
 		att.Work.Resumes++
 		if err := st.saveAttempts(att); err != nil {

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -51,9 +52,19 @@ func (a *Agent) payload(digest string) ([]byte, error) {
 
 // prefetch has every payload of the spec on disk when it returns nil.
 func (a *Agent) prefetch(spec *schema.Spec) error {
-	want := payloadsOf(spec)
+	if err := a.prefetchFiles(payloadsOf(spec)); err != nil {
+		return err
+	}
+	if err := a.prefetchProgram(spec.Agent); err != nil {
+		return err
+	}
+	a.payloads = nil
+	return nil
+}
+
+// prefetchFiles is prefetch for all that becomes files.
+func (a *Agent) prefetchFiles(want []string) error {
 	if len(want) == 0 {
-		a.payloads = nil
 		return nil
 	}
 	if _, err := a.root.MkdirAll(payloadDir, privDir); err != nil {
@@ -79,7 +90,23 @@ func (a *Agent) prefetch(spec *schema.Spec) error {
 			return failure.Retryable("files", digest, "keep payload: %w", err)
 		}
 	}
-	a.payloads = nil
+	return nil
+}
+
+// prefetchProgram is prefetch for the agent's program, which has a place of its
+// own.
+func (a *Agent) prefetchProgram(want *schema.AgentProgram) error {
+	if want == nil || want.Payload == "" || a.runs(want) || a.hasProgram(want.Sum()) {
+		return nil
+	}
+	b, ok := a.payloads[want.Payload]
+	if !ok {
+		a.forget()
+		return failure.Retryable(programComponent, want.Version, "the program was not delivered")
+	}
+	if err := a.placeProgram(bytes.NewReader(b), want.Sum()); err != nil {
+		return failure.Retryable(programComponent, want.Version, "keep the program: %w", err)
+	}
 	return nil
 }
 
@@ -121,6 +148,7 @@ func (a *Agent) forget() {
 // nor the desired, nor one that is only compared with.
 // It is tidying: what it cannot do is tried after the next update.
 func (a *Agent) prune() {
+	a.prunePrograms()
 	if a.store.attempts.Observes == 0 && !a.store.absent(observedFile) {
 		if err := a.store.remove(observedFile); err != nil {
 			a.log.Warn("the spec that was compared with could not be removed", "error", err)

@@ -160,6 +160,11 @@ func (v *View) CompareReset() (*Comparison, error) {
 		case "units":
 			one.Do = schema.DoRestore
 		case "applications":
+		case "agent":
+			if one.Name != "version" {
+				continue
+			}
+			one.Do, one.Name, one.Detail = schema.DoRestore, "program", "the one of the package"
 		default:
 			continue
 		}

@@ -24,6 +24,11 @@ func (a *Agent) rollBack(ctx context.Context, what string) Result {
 			return a.stateFailed(err)
 		}
 	}
+	// The old program itself puts the device back; it is known to be good.
+	programErr := a.settleProgram()
+	if a.elsewhere() && programErr == nil {
+		return a.handOver()
+	}
 	if wait := a.bootedBack(ctx); wait != nil {
 		return *wait
 	}
@@ -34,7 +39,7 @@ func (a *Agent) rollBack(ctx context.Context, what string) Result {
 	if err != nil {
 		return a.incomplete(ctx, []error{err})
 	}
-	var errs []error
+	errs := []error{programErr}
 	due, err := a.osBack(ctx)
 	if due {
 		return a.rebootBack(ctx, spec)

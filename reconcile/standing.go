@@ -25,6 +25,9 @@ type Standing struct {
 	// Contact is nil before the first question to control.
 	Contact  *Contact   `json:"contact,omitempty"`
 	NextPoll *time.Time `json:"nextPoll,omitempty"`
+	// Trial is the program that is to take over as the agent, and how far that
+	// has come; "" = none is.
+	Trial string `json:"trial,omitempty"`
 	// Trouble is what of the state could not be read.
 	Trouble []string `json:"trouble,omitempty"`
 }
@@ -77,6 +80,9 @@ func (a *Agent) standing(r *schema.Report) Standing {
 	d := a.store.desired
 	if d != nil {
 		s.Unannounced = a.unannounced.what
+	}
+	if t := a.store.programs.Trial; t != nil {
+		s.Trial = t.text()
 	}
 	switch {
 	case a.store.attempts.Incomplete != "" && a.nextRollback > 0:

@@ -58,6 +58,7 @@ type store struct {
 	current  record  // without its spec
 	desired  *record // without its spec; nil when there is none
 	pending  *pending
+	programs programs
 }
 
 func openStore(root *disk.Root, initial string, c clock, log *slog.Logger) (*store, error) {
@@ -151,7 +152,7 @@ func (s *store) verify() (lost bool, err error) {
 func (s *store) settle() error {
 	s.seq.mu.Lock() // reports go on meanwhile, and write one of the files
 	defer s.seq.mu.Unlock()
-	for _, p := range []string{installFile, attemptsFile, currentFile, desiredFile, pendingFile} {
+	for _, p := range []string{installFile, attemptsFile, currentFile, desiredFile, pendingFile, programsFile} {
 		if !s.root.Doubtful(p) {
 			continue
 		}
@@ -194,6 +195,7 @@ func (s *store) load() error {
 		cur record
 		des record
 		pen pending
+		pro programs
 	)
 	var errs []error
 	read := func(p string, v any, valid func() bool) bool {
@@ -206,10 +208,13 @@ func (s *store) load() error {
 	okCur := read(currentFile, &cur, func() bool { return (cur.Version != "" || cur.Unknown) && cur.reportable() })
 	okDes := read(desiredFile, &des, func() bool { return des.Attempt > 0 && len(des.Spec) > 0 && des.reportable() })
 	okPen := read(pendingFile, &pen, func() bool { return pen.Image != "" || !pen.Deadline.IsZero() })
+	if !read(programsFile, &pro, pro.valid) {
+		pro = programs{}
+	}
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	s.stale = false
+	s.stale, s.programs = false, pro
 	cur.Spec = nil
 	des.Spec = nil
 	cur.OK = s.adopt(cur.OK, cur.OKAt)

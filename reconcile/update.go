@@ -116,6 +116,9 @@ func (a *Agent) preCheck(ctx context.Context, r *record, spec *schema.Spec) erro
 	if err := a.prefetch(spec); err != nil {
 		return err
 	}
+	if err := a.fetchProgram(ctx, spec); err != nil {
+		return err
+	}
 	if err := a.apps.Prefetch(ctx, spec, a.payload); err != nil {
 		return err
 	}
@@ -282,6 +285,9 @@ func (a *Agent) carryOut(ctx context.Context, r *record, spec *schema.Spec, boun
 	if err != nil {
 		return a.stateOrFail(ctx, StageReconcile, bootBound(ctx, work, err))
 	}
+	if !rebootDue && !a.runs(spec.Agent) {
+		return a.tryProgram(ctx, spec.Agent) // it is what proves the update
+	}
 	a.enter(schema.PhaseVerifying, StagePostAction)
 	if err := a.postAction(work, r, spec, rebootDue); err != nil {
 		return a.stateOrFail(ctx, StagePostAction, bootBound(ctx, work, err))
@@ -379,6 +385,9 @@ func (a *Agent) succeed(ctx context.Context) Result {
 			return a.stateFailed(err)
 		}
 	}
+	if err := a.settleProgram(); err != nil {
+		return a.stateFailed(err)
+	}
 	att := a.store.attempts.clone()
 	att.end(ended{Attempt: d.Attempt, Version: d.Version, Digest: d.Digest, Outcome: schema.OutcomeOK, Begun: true, At: a.now()})
 	att.Direction, att.Incomplete, att.Work, att.Dropped = steady, "", work{}, 0
@@ -396,6 +405,9 @@ func (a *Agent) succeed(ctx context.Context) Result {
 	a.rest()
 	a.log.Info("updated", "version", d.Version, "attempt", d.Attempt, "from", from)
 	a.tell(ctx)
+	if a.elsewhere() { // what proved itself was given up when all was done but this
+		return a.handOver()
+	}
 	if from == d.Version {
 		return Result{Summary: "updated to a new configuration of " + d.Version}
 	}

@@ -69,6 +69,7 @@ func (v *View) load() error {
 		cur record
 		des record
 		pen pending
+		pro programs
 	)
 	s, found := v.agent.store, 0
 	for _, one := range []struct {
@@ -82,6 +83,7 @@ func (v *View) load() error {
 		{currentFile, &cur, cur.reportable, func() { cur.OK = s.adopt(cur.OK, cur.OKAt); s.current = cur }},
 		{desiredFile, &des, des.reportable, func() { s.desired = &des }},
 		{pendingFile, &pen, func() bool { return true }, func() { pen.adopt(s.clock); s.pending = &pen }},
+		{programsFile, &pro, pro.valid, func() { s.programs = pro }},
 	} {
 		b, err := s.bytes(one.file)
 		if errors.Is(err, fs.ErrNotExist) {

@@ -23,7 +23,7 @@ import (
 )
 
 func agentCommand(a *app) *cobra.Command {
-	var once bool
+	var once, check bool
 	cmd := &cobra.Command{
 		Use:   "agent",
 		Short: "Run the agent of one device",
@@ -52,7 +52,14 @@ rolled back, or a retry is due.`,
 		agentSnoozeCommand(a), agentRunNowCommand(a), agentResetCommand(a), agentImportCommand(a))
 	options := bindAgent(cmd)
 	cmd.Flags().BoolVar(&once, "once", false, "poll once, do the work that is due, report and end")
+	cmd.Flags().BoolVar(&check, flagCheck, false, "only say whether it could run")
+	_ = cmd.Flags().MarkHidden(flagCheck) // it is there
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		in := a.rootAsked(cmd)
+		var l launched
+		if !check {
+			l = a.launch(in, slog.New(slog.NewTextHandler(a.err, nil)))
+		}
 		spec, _, files, err := options.resolve(cmd, a.env)
 		if err != nil {
 			return err
@@ -64,7 +71,19 @@ rolled back, or a retry is due.`,
 		if err != nil {
 			return err
 		}
-		return a.agent(cmd.Context(), spec, files, once, logger)
+		root := or(spec.Root, "/")
+		if check {
+			return checkState(reconcile.Config{Device: spec.Device, Root: root, OS: spec.OS})
+		}
+		run := agentRun{program: a.program(l, in, root, logger), packaged: l.Package, once: once}
+		err = a.agent(cmd.Context(), spec, files, run, logger)
+		switch {
+		case !errors.Is(err, reconcile.ErrHandOver):
+			return err
+		case cmd.Context().Err() != nil:
+			return nil // it was told to end; the next start is the other program's
+		}
+		return a.handOver(l)
 	}
 	return cmd
 }
@@ -136,10 +155,17 @@ func checkOS(c *schema.OSConfig, root string) error {
 	return nil
 }
 
+// agentRun is how an agent runs.
+type agentRun struct {
+	program  *reconcile.Program
+	packaged string // path of the program of the package
+	once     bool
+}
+
 // agent joins repository, control and agent, and runs them until ctx ends.
-func (a *app) agent(ctx context.Context, spec schema.AgentSpec, files *agentFiles, once bool, logger *slog.Logger) (err error) {
+func (a *app) agent(ctx context.Context, spec schema.AgentSpec, files *agentFiles, run agentRun, logger *slog.Logger) (err error) {
 	root := or(spec.Root, "/")
-	if once {
+	if run.once {
 		logger = quietLog(logger, spec.LogFormat, noAnswer, notAsked)
 	}
 	for _, w := range files.warnings {
@@ -157,7 +183,8 @@ func (a *app) agent(ctx context.Context, spec schema.AgentSpec, files *agentFile
 		Device: spec.Device, Root: root, AgentVersion: a.build.Version, InitialVersion: spec.InitialVersion, Control: control,
 		Interval: spec.Interval.D(defaultInterval), Heartbeat: spec.Heartbeat.D(defaultHeartbeat),
 		BusyCheck: spec.BusyCheck, OS: spec.OS, BootTimeout: spec.Boot.Timeout.D(defaultBootTimeout),
-		Protected: protectedPaths(root, files.file, spec), Warnings: files.warnings, Logger: logger,
+		Protected: protectedPaths(root, files.file, spec, run.packaged), Warnings: files.warnings, Logger: logger,
+		Program: run.program,
 		// One question to control may ask two servers.
 		Progress: func(within time.Duration) { watched.working(within + 2*spec.Timeout.D(defaultTimeout)) },
 	})
@@ -171,13 +198,17 @@ func (a *app) agent(ctx context.Context, spec schema.AgentSpec, files *agentFile
 	if err := keepConfig(agent, files); err != nil {
 		logger.Warn("the configuration could not be kept for a day on which its files are bad", "error", err)
 	}
-	if once {
+	if run.once {
 		return a.agentOnce(ctx, agent, control)
 	}
 	logger.Info("agent started", "device", spec.Device, "version", a.build.Version)
 	defer answerPeople(ctx, agent, spec, root, logger)()
-	defer watched.ready(ctx)()
-	switch err := agent.Run(ctx); {
+	stop := watched.ready(ctx)
+	err = agent.Run(ctx)
+	stop(errors.Is(err, reconcile.ErrHandOver))
+	switch {
+	case errors.Is(err, reconcile.ErrHandOver):
+		return err
 	case errors.Is(err, reconcile.ErrRebooting):
 		logger.Info("a reboot was started; the work goes on after it")
 		return nil
@@ -225,6 +256,9 @@ func (a *app) agentOnce(ctx context.Context, agent *reconcile.Agent, control *re
 	if err != nil {
 		return err
 	}
+	if result.HandOver {
+		return reconcile.ErrHandOver
+	}
 	if result.Exit != 0 && control.err != nil {
 		return control.ended(result.Summary)
 	}
@@ -271,10 +305,10 @@ func newControl(spec schema.AgentSpec, root string, logger *slog.Logger) (*agent
 
 // protectedPaths are the paths below the root that no spec may touch, because
 // the agent could not come back without them: its configuration, its
-// credentials and its own program.
-func protectedPaths(root, file string, spec schema.AgentSpec) []string {
+// credentials and the programs that start it.
+func protectedPaths(root, file string, spec schema.AgentSpec, programs ...string) []string {
 	paths := []string{"/etc/gitopsd"}
-	outer := []string{file, dropInFolder(or(file, defaultAgentConfig))}
+	outer := append(programs, file, dropInFolder(or(file, defaultAgentConfig)))
 	outer = append(outer, secretsOf(&spec.Repo, spec.Reports.Repo)...)
 	for _, r := range []*schema.RepoConfig{&spec.Repo, spec.Reports.Repo} {
 		if r != nil && r.Credentials != nil {

@@ -144,6 +144,7 @@ func writeStanding(w io.Writer, doc *deviceStanding, now time.Time, look view.Lo
 		fact("warning", t)
 	}
 	fact("agent", r.AgentVersion)
+	fact("trial", doc.Trial)
 }
 
 func phaseText(r *schema.Report) string {

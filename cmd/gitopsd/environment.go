@@ -26,11 +26,11 @@ func newEnvironment(list []string) environment {
 	return env
 }
 
-// given are the variables that gitopsd sets for hooks and never reads; a
-// hook may start it.
+// given are the variables that gitopsd sets for hooks and never reads, since a
+// hook may start it, and the one for the program that takes its place.
 var given = []string{
 	"GITOPSD_ATTEMPT", "GITOPSD_CHANGED_FILES", "GITOPSD_FROM", "GITOPSD_REBOOT_PENDING",
-	"GITOPSD_ROLLING_BACK", "GITOPSD_RUN", "GITOPSD_TO",
+	"GITOPSD_ROLLING_BACK", "GITOPSD_RUN", "GITOPSD_TO", launchVariable,
 }
 
 // warnOfUnknownVariables names variables that look like settings and are

@@ -32,13 +32,14 @@ type app struct {
 	in       io.Reader
 	out, err io.Writer
 	env      environment
+	args     []string // of the command line
 	build    build
 }
 
 // run executes one command line and gives the exit code of the process.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, env []string) int {
 	out := &results{Writer: stdout}
-	a := &app{in: stdin, out: out, err: &redactingWriter{w: stderr}, env: newEnvironment(env), build: readBuild()}
+	a := &app{in: stdin, out: out, err: &redactingWriter{w: stderr}, env: newEnvironment(env), args: args, build: readBuild()}
 	root := newRoot(a)
 	root.SetArgs(args)
 	root.SetIn(stdin)

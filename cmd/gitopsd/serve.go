@@ -163,7 +163,8 @@ func (a *app) serve(ctx context.Context, spec schema.ServeSpec, acts serveActs, 
 		runs = append(runs, server.Run)
 	}
 	logger.Info("serving", "repo", redact(spec.Repo.URL), "version", a.build.Version)
-	defer watched.ready(ctx)()
+	stop := watched.ready(ctx)
+	defer stop(false)
 	if err := together(ctx, runs...); err != nil && !interrupted(ctx, err) {
 		return repoHint(err, spec.Repo.URL)
 	}

@@ -45,8 +45,9 @@ func (s *supervisor) late() time.Duration {
 
 // ready says that the service is up. Where systemd watches it, it hears from
 // then on that the work goes on, for as long as it does: when the work hangs,
-// the silence has systemd end the process and start another one.
-func (s *supervisor) ready(ctx context.Context) (stop func()) {
+// the silence has systemd end the process and start another one. When another
+// program goes on in the place of this process, systemd is told of no end.
+func (s *supervisor) ready(ctx context.Context) (stop func(goesOn bool)) {
 	s.tell(daemon.SdNotifyReady)
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
@@ -58,8 +59,10 @@ func (s *supervisor) ready(ctx context.Context) (stop func()) {
 		s.beginsWithin(every)
 		wg.Go(func() { s.watch(ctx, every) })
 	}
-	return func() {
-		s.tell(daemon.SdNotifyStopping)
+	return func(goesOn bool) {
+		if !goesOn {
+			s.tell(daemon.SdNotifyStopping)
+		}
 		cancel()
 		wg.Wait()
 	}

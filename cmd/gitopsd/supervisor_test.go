@@ -37,7 +37,7 @@ func TestSupervisorHearsOfRealProgress(t *testing.T) {
 	if got := hear(soon); got != "WATCHDOG=1" {
 		t.Errorf("when the work goes on again it hears %q", got)
 	}
-	stop()
+	stop(false)
 	for {
 		got := hear(soon)
 		if got == "STOPPING=1" {
@@ -45,6 +45,12 @@ func TestSupervisorHearsOfRealProgress(t *testing.T) {
 		}
 		if got != "WATCHDOG=1" {
 			t.Fatalf("at the end it hears %q", got)
+		}
+	}
+	s.ready(t.Context())(true) // another program goes on
+	for got := hear(every); got != ""; got = hear(every) {
+		if got == "STOPPING=1" {
+			t.Error("it hears of an end that is none")
 		}
 	}
 	if strings.Count(log.String(), "does not go on") != 1 {
@@ -64,7 +70,7 @@ func TestSupervisorWaitsForTheWorkToBegin(t *testing.T) {
 			t.Errorf("it hears %q, want %q", got, want)
 		}
 	}
-	stop()
+	stop(false)
 	if log.Len() > 0 {
 		t.Errorf("it is told as\n%s", log.String())
 	}

@@ -36,6 +36,13 @@ func (r *Root) WriteFile(p string, data []byte, m Meta) error {
 	return err
 }
 
+// WriteFrom is [Root.WriteFile] for what is not in memory. It takes its place
+// only if want is its sha256 in hex, otherwise that is [ErrDamaged].
+func (r *Root) WriteFrom(p string, src io.Reader, want string, m Meta) error {
+	_, err := r.replace(p, src, want, m)
+	return err
+}
+
 // CopyFile copies a regular file as [Root.WriteFile] writes one, and gives the
 // sha256 of what it copied in hex. With want, the copy takes its place only if
 // that is its sum.

@@ -17,7 +17,7 @@ import (
 // Error is a failure of one element of a spec.
 type Error struct {
 	Class     schema.FailureClass
-	Component string // files, directories, hooks, applications, requires, resources, os, confirm, state
+	Component string // agent, files, directories, hooks, applications, requires, resources, os, confirm, state
 	Element   string // a path, a hook's name, …
 	Output    string // the end of a tool's own output
 	Err       error

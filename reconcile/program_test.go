@@ -1,0 +1,376 @@
+package reconcile
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+// fakeProgram is a program as a candidate is asked: it tells its version, and
+// whether it could work.
+func fakeProgram(version string) []byte {
+	return fmt.Appendf(nil, "#!/bin/sh\ntest \"$1\" != --version || echo gitopsd %s go1 linux/x\n", version)
+}
+
+func sumOf(program []byte) string {
+	sum := sha256.Sum256(program)
+	return hex.EncodeToString(sum[:])
+}
+
+// programmed is a device whose agent can be another program: what systemd does
+// and what becomes of each program when it runs.
+type programmed struct {
+	*device
+	versions map[string]string // of programs, by sum
+	crashes  map[string]bool   // programs that end as soon as they are started
+	mute     map[string]bool   // programs that do not reach control
+	packaged string            // version of the one of the package
+	started  []string          // versions, one for each process
+	step     func(op, path string) error
+}
+
+func onPackage(t *testing.T) *programmed {
+	p := &programmed{device: onV1(t), versions: map[string]string{}, crashes: map[string]bool{}, mute: map[string]bool{}, packaged: "v1.0.0"}
+	p.cfg.InitialVersion = ""
+	return p
+}
+
+// program is a part of a spec whose program the device gets as a payload.
+func (p *programmed) program(version string) (part tree, payloads map[string][]byte) {
+	bytes := fakeProgram(version)
+	p.versions[sumOf(bytes)] = version
+	return tree{"agent": tree{"version": version, "payload": "sha256:" + sumOf(bytes)}, "confirm": tree{"within": "1ms"}},
+		map[string][]byte{"sha256:" + sumOf(bytes): bytes}
+}
+
+// assignProgram assigns a spec with a program of its own.
+func (p *programmed) assignProgram(attempt int64, release, version string) {
+	p.t.Helper()
+	part, payloads := p.program(version)
+	p.publish(func(a *schema.Assignment) { a.Attempt, a.Version, a.Spec = attempt, release, v2(part) }, payloads)
+}
+
+// boot is one start of the service: the program of the package, and whatever it
+// has take over, until a pass is done or a process has ended.
+func (p *programmed) boot() (res Result, dead bool) {
+	p.t.Helper()
+	for range 10 {
+		l, err := OpenLauncher(p.root, p.step)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		one := l.Next()
+		l.Close()
+		if p.control.dead != nil && p.control.dead() {
+			return res, true
+		}
+		version := p.packaged
+		if one.SHA256 != "" {
+			version = p.versions[one.SHA256]
+			if data, err := os.ReadFile(one.Path); err != nil || sumOf(data) != one.SHA256 || version == "" {
+				p.t.Fatalf("started %+v: %v", one, err)
+			}
+		}
+		p.started = append(p.started, version)
+		if p.crashes[version] {
+			return res, true
+		}
+		c := p.cfg
+		c.AgentVersion, c.Step = version, p.step
+		c.Program = &Program{SHA256: one.SHA256, Trouble: one.Trouble, Refused: one.Refused, Watched: true}
+		p.control.answers = nil
+		if p.mute[version] {
+			p.control.answers = func() error { return errDead }
+		}
+		a, err := New(c)
+		if err == nil {
+			res, err = a.Once(p.t.Context())
+			a.Close()
+		}
+		if err != nil && p.step == nil {
+			p.t.Fatal(err)
+		}
+		if err != nil || (p.control.dead != nil && p.control.dead()) {
+			return res, true
+		}
+		if !res.HandOver {
+			return res, false
+		}
+	}
+	p.t.Fatalf("programs hand over without an end: %v", p.started)
+	return res, true
+}
+
+// rests boots until there is nothing to do.
+func (p *programmed) rests() Result {
+	p.t.Helper()
+	var res Result
+	for range 12 {
+		var dead bool
+		if res, dead = p.boot(); !dead && (strings.HasPrefix(res.Summary, "nothing to do") || strings.Contains(res.Summary, " was failed") || strings.Contains(res.Summary, " was refused")) {
+			return res
+		}
+	}
+	p.t.Fatalf("the device does not come to rest: %s; started %v", res.Summary, p.started)
+	return res
+}
+
+// is wants the device to run a release and a program, and nothing else to be
+// left of others.
+func (p *programmed) is(release, version string) {
+	p.t.Helper()
+	var cur record
+	p.readState(currentFile, &cur)
+	if last := p.started[len(p.started)-1]; cur.Version != release || last != version {
+		p.t.Errorf("on %s as %s, want %s as %s; started %v", cur.Version, last, release, version, p.started)
+	}
+	if r := p.control.last(); r.AgentVersion != version || len(r.Drift) > 0 {
+		p.t.Errorf("it reports agent %s and drift %v, want %s", r.AgentVersion, r.Drift, version)
+	}
+	var rec programs
+	p.readState(programsFile, &rec)
+	if rec.Trial != nil || (rec.Kept == nil) != (version == p.packaged) || (rec.Kept != nil && rec.Kept.Version != version) {
+		p.t.Errorf("its record is %s", p.content(programsFile))
+	}
+	entries, _ := os.ReadDir(p.host(programsDir))
+	for _, e := range entries {
+		inside, _ := os.ReadDir(p.host(programsDir + "/" + e.Name()))
+		if rec.Kept == nil || e.Name() != rec.Kept.SHA256 || len(inside) != 1 {
+			p.t.Errorf("there is left %s with %v", e.Name(), inside)
+		}
+	}
+}
+
+func (p *programmed) outcome(attempt int64, want schema.Outcome, words ...string) {
+	p.t.Helper()
+	r := p.control.last()
+	if r.Attempt != attempt || r.Outcome != want {
+		p.t.Errorf("attempt %d ended %q: %+v", r.Attempt, r.Outcome, r)
+	}
+	for _, w := range words {
+		if !strings.Contains(r.Reason, w) {
+			p.t.Errorf("the reason %q does not say %q", r.Reason, w)
+		}
+	}
+}
+
+// A new program takes over, is kept once it has confirmed, and goes when a
+// release says nothing of one.
+func TestProgramTakesOver(t *testing.T) {
+	p := onPackage(t)
+	p.assignProgram(2, "v1.1.0", "v1.5.0")
+	p.rests()
+	p.is("v1.1.0", "v1.5.0")
+	p.outcome(2, schema.OutcomeOK)
+	if got := strings.Join(p.started, " "); got != "v1.0.0 v1.5.0 v1.5.0" {
+		t.Errorf("started %s", got)
+	}
+	p.assignProgram(3, "v1.2.0", "v1.6.0")
+	p.rests()
+	p.is("v1.2.0", "v1.6.0")
+	p.assign(4, "v1.3.0", v2(nil))
+	p.rests()
+	p.is("v1.3.0", "v1.0.0")
+	p.outcome(4, schema.OutcomeOK)
+	if p.content(programsFile) != "" {
+		t.Errorf("there stays %s", p.content(programsFile))
+	}
+}
+
+// The program of the package is what a release wants: nothing is fetched.
+func TestProgramOfThePackageWillDo(t *testing.T) {
+	p := onPackage(t)
+	p.packaged = "v1.5.0"
+	p.assignProgram(2, "v1.1.0", "v1.5.0")
+	p.rests()
+	p.is("v1.1.0", "v1.5.0")
+	if _, err := os.Stat(p.host(programsDir)); err == nil {
+		t.Error("a program was fetched that runs already")
+	}
+	p.packaged = "v1.6.0" // by the package manager
+	p.boot()
+	if r := p.control.last(); len(r.Drift) != 1 || r.Drift[0] != "agent" || !strings.Contains(r.Reason, "v1.6.0 runs instead of v1.5.0") {
+		t.Errorf("the report is %+v", r)
+	}
+}
+
+// Each way in which a new program is no good ends on the old one.
+func TestProgramIsNoGood(t *testing.T) {
+	for _, from := range []string{"v1.0.0", "v1.4.0"} { // of the package, and kept
+		for name, c := range map[string]struct {
+			bad   func(p *programmed)
+			words string
+		}{
+			"crashes":        {func(p *programmed) { p.crashes["v1.5.0"] = true }, "it was started 3 times, and did not prove itself"},
+			"reaches nobody": {func(p *programmed) { p.mute["v1.5.0"] = true }, "no answer within"},
+		} {
+			t.Run(name+" from "+from, func(t *testing.T) {
+				p := onPackage(t)
+				attempt, release := int64(2), "v1.0.0"
+				if from == "v1.4.0" {
+					p.assignProgram(attempt, "v1.0.1", from)
+					p.rests()
+					attempt, release = attempt+1, "v1.0.1"
+				}
+				before := p.snapshot()
+				c.bad(p)
+				p.started = nil
+				p.assignProgram(attempt, "v1.1.0", "v1.5.0")
+				p.rests()
+				p.is(release, from)
+				p.outcome(attempt, schema.OutcomeFailed, c.words)
+				if got := p.snapshot(); got != before {
+					t.Errorf("the device is\n%s\nwant\n%s", got, before)
+				}
+				if n := strings.Count(strings.Join(p.started, " "), "v1.5.0"); (name == "crashes" && n != maxStarts) || (name != "crashes" && n != 1) {
+					t.Errorf("it was started %d times: %v", n, p.started)
+				}
+			})
+		}
+	}
+}
+
+// To go back to the program of the package is an update like any other.
+func TestProgramOfThePackageIsNoGood(t *testing.T) {
+	p := onPackage(t)
+	p.assignProgram(2, "v1.1.0", "v1.5.0")
+	p.rests()
+	p.mute["v1.0.0"] = true
+	p.assign(3, "v1.2.0", v2(tree{"confirm": tree{"within": "1ms"}}))
+	p.rests()
+	p.is("v1.1.0", "v1.5.0")
+	p.outcome(3, schema.OutcomeFailed, "no answer within")
+	// a new agent has to reach control whatever a spec thinks of that
+	p.mute["v1.0.0"] = false
+	p.assign(4, "v1.2.0", v2(tree{"confirm": "off"}))
+	asked := p.control.asked
+	p.rests()
+	p.is("v1.2.0", "v1.0.0")
+	if p.control.asked == asked {
+		t.Error("nobody asked whether control answers")
+	}
+}
+
+// What was fetched is looked at before anything changes.
+func TestProgramIsRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		program string
+		words   string
+	}{
+		"another version": {string(fakeProgram("v1.4.9")), "the program says that it is v1.4.9"},
+		"no gitopsd":      {"#!/bin/sh\necho hello world\n", `the program is no gitopsd: it says "hello world"`},
+		"no program":      {"hello", "the program is none for this processor"},
+		"cannot work":     {"#!/bin/sh\ntest \"$1\" = --version && echo gitopsd v1.5.0 || { echo unknown flag; exit 2; }\n", "it cannot work here: .* ended with exit code 2: unknown flag"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := onPackage(t)
+			before := p.snapshot()
+			digest := "sha256:" + sumOf([]byte(c.program))
+			p.publish(func(a *schema.Assignment) {
+				a.Attempt, a.Version, a.Spec = 2, "v1.1.0", v2(tree{"agent": tree{"version": "v1.5.0", "payload": digest}})
+			}, map[string][]byte{digest: []byte(c.program)})
+			p.rests()
+			p.is("v1.0.0", "v1.0.0")
+			p.outcome(2, schema.OutcomeRefused)
+			if r := p.control.last(); !regexp.MustCompile(c.words).MatchString(r.Reason) {
+				t.Errorf("the reason is %q, want %q", r.Reason, c.words)
+			}
+			if p.snapshot() != before {
+				t.Error("something has changed")
+			}
+		})
+	}
+}
+
+// A record that nobody can read, and a program that is damaged or gone, leave
+// the device with the program of its package; what can be mended is.
+func TestProgramAndItsRecordAreDamaged(t *testing.T) {
+	for name, c := range map[string]struct {
+		damage func(p *programmed)
+		mended bool
+	}{
+		"record empty":   {func(p *programmed) { p.write(programsFile, "") }, true},
+		"record half":    {func(p *programmed) { p.write(programsFile, p.content(programsFile)[:20]) }, true},
+		"record garbage": {func(p *programmed) { p.write(programsFile, "\x00\xff{{{") }, true},
+		"record leads elsewhere": {func(p *programmed) {
+			p.write(programsFile, `{"kept":{"version":"v1.5.0","sha256":"../../../bin/sh"}}`)
+		}, true},
+		"record is a folder": {func(p *programmed) { p.remove(programsFile); p.write(programsFile+"/x", "") }, true},
+		"record gone":        {func(p *programmed) { p.remove(programsFile) }, true},
+		"program gone":       {func(p *programmed) { p.remove(programsDir) }, false},
+		"program damaged":    {func(p *programmed) { p.write(programPath(sumOf(fakeProgram("v1.5.0"))), "#!/bin/sh\n") }, false},
+		"program is a link": {func(p *programmed) {
+			f := p.host(programPath(sumOf(fakeProgram("v1.5.0"))))
+			p.remove(programPath(sumOf(fakeProgram("v1.5.0"))))
+			if err := os.Symlink("/bin/sh", f); err != nil {
+				t.Fatal(err)
+			}
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := onPackage(t)
+			p.assignProgram(2, "v1.1.0", "v1.5.0")
+			p.rests()
+			id := p.installID()
+			c.damage(p)
+			p.rests()
+			if p.installID() != id {
+				t.Error("it took a new installation id")
+			}
+			if c.mended {
+				p.is("v1.1.0", "v1.5.0")
+				return
+			}
+			if r := p.control.last(); r.AgentVersion != "v1.0.0" || !strings.Contains(r.Reason, "v1.0.0 runs instead of v1.5.0; v1.5.0 could not be started: ") {
+				t.Errorf("the report is %+v", r)
+			}
+			p.assignProgram(3, "v1.2.0", "v1.6.0") // what is not mended is replaced
+			p.rests()
+			p.is("v1.2.0", "v1.6.0")
+		})
+	}
+}
+
+// With a new system the program is changed after the boot into it, where it
+// has to live.
+func TestProgramAndSystem(t *testing.T) {
+	for _, bad := range []bool{false, true} {
+		p := &programmed{device: osDevice(t), versions: map[string]string{}, crashes: map[string]bool{}, mute: map[string]bool{"v1.5.0": bad}, packaged: "v1.0.0"}
+		p.cfg.Driver = slots{d: p.device}
+		part, payloads := p.program("v1.5.0")
+		spec := osSpec(part)
+		p.publish(func(a *schema.Assignment) { a.Attempt, a.Version, a.Spec = 2, "v1.1.0", spec }, payloads)
+		for n := 0; n < 6 && p.control.last().Outcome == "" || p.control.last().Attempt != 2; n++ {
+			if res, _ := p.boot(); res.Rebooting {
+				if p.content(osBooted) == "os-1\n" && strings.Contains(strings.Join(p.started, " "), "v1.5.0") {
+					t.Error("the program changed before the system did")
+				}
+				p.device.boot(false, "")
+			}
+		}
+		p.rests()
+		if bad {
+			p.is("v1.0.0", "v1.0.0")
+			p.outcome(2, schema.OutcomeFailed, "no answer within")
+		} else {
+			p.is("v1.1.0", "v1.5.0")
+			p.outcome(2, schema.OutcomeOK)
+		}
+		if got, want := p.content(osBooted), map[bool]string{false: "os-2\n", true: "os-1\n"}[bad]; got != want {
+			t.Errorf("booted is %q, want %q", got, want)
+		}
+	}
+}
+
+// An agent that nobody watches says that it cannot, and changes nothing.
+func TestProgramNeedsAWatchdog(t *testing.T) {
+	d := onV1(t)
+	d.assign(2, "v1.1.0", v2(tree{"agent": tree{"version": "v1.5.0", "payload": schema.PayloadDigest(nil)}}))
+	d.wantOnce(1, "refused", "the spec needs what this agent does not offer: agent")
+}

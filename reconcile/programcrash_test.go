@@ -1,0 +1,89 @@
+package reconcile
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+// programEnd is an update that brings the agent's program, and what it must
+// come to, wherever the power goes.
+type programEnd struct {
+	name string
+	from string // v1.0.0 is that of the package
+	bad  bool   // the new one does not reach control
+	err  error  // in place of a crash, of one operation
+	all  bool   // of all from there, until the device starts anew
+}
+
+var programEnds = []programEnd{
+	{name: "good", from: "v1.0.0"},
+	{name: "the next one", from: "v1.4.0"},
+	{name: "no good", from: "v1.0.0", bad: true},
+	{name: "the next one is no good", from: "v1.4.0", bad: true},
+	{name: "no space once", from: "v1.4.0", err: syscall.ENOSPC},
+	{name: "no space", from: "v1.0.0", err: syscall.ENOSPC, all: true},
+	{name: "no space, and no good", from: "v1.4.0", bad: true, err: syscall.ENOSPC, all: true},
+	{name: "a bad disk", from: "v1.0.0", err: syscall.EIO, all: true},
+}
+
+// meet has trouble at one operation, that of the launcher included. It gives
+// false where there are not so many.
+func (e programEnd) meet(t *testing.T, n int) bool {
+	t.Helper()
+	p := onPackage(t)
+	attempt, release := int64(2), "v1.0.0"
+	if e.from != p.packaged {
+		p.assignProgram(attempt, "v1.0.1", e.from)
+		p.rests()
+		attempt, release = attempt+1, "v1.0.1"
+	}
+	p.mute["v1.5.0"] = e.bad
+	p.assignProgram(attempt, "v1.1.0", "v1.5.0")
+	c := &crasher{at: n, err: e.err, once: e.err != nil}
+	p.step = c.step
+	if e.all {
+		p.step = func(op, path string) error {
+			if err := c.step(op, path); err != nil || c.crashed {
+				return e.err
+			}
+			return nil
+		}
+	}
+	if e.err == nil {
+		p.control.dead = func() bool { return c.crashed }
+	}
+	p.boot()
+	p.step, p.control.dead = nil, nil
+	if !c.crashed {
+		if n < 50 {
+			t.Fatalf("only %d operations: nothing was tested", n)
+		}
+		return false
+	}
+	p.rests()
+	if e.bad {
+		p.is(release, e.from)
+		p.outcome(attempt, schema.OutcomeFailed, "no answer within")
+	} else {
+		p.is("v1.1.0", "v1.5.0")
+		p.outcome(attempt, schema.OutcomeOK)
+	}
+	if t.Failed() {
+		t.Fatalf("%s: trouble at operation %d: %s; started %s", e.name, n, c.where, strings.Join(p.started, " "))
+	}
+	return true
+}
+
+// programStride is how many operations a fast test leaves out; it is prime to
+// those of a written file.
+const programStride = 31
+
+func TestTroubleWhileAProgramTakesOver(t *testing.T) {
+	for i, e := range programEnds {
+		for n := 1 + 4*i; e.meet(t, n); n += programStride {
+		}
+	}
+}
