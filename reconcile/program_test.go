@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"regexp"
 	"strings"
@@ -373,4 +375,50 @@ func TestProgramNeedsAWatchdog(t *testing.T) {
 	d := onV1(t)
 	d.assign(2, "v1.1.0", v2(tree{"agent": tree{"version": "v1.5.0", "payload": schema.PayloadDigest(nil)}}))
 	d.wantOnce(1, "refused", "the spec needs what this agent does not offer: agent")
+}
+
+// A program comes from a URL, once what comes from there is the right one.
+func TestProgramIsFetched(t *testing.T) {
+	p := onPackage(t)
+	program, gives := fakeProgram("v1.5.0"), []byte("welcome to the hotel's network")
+	p.versions[sumOf(program)] = "v1.5.0"
+	asked := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked++
+		w.Write(gives)
+	}))
+	defer server.Close()
+	p.assign(2, "v1.1.0", v2(tree{"agent": tree{"version": "v1.5.0", "url": server.URL + "/gitopsd", "sha256": sumOf(program)}}))
+	p.boot()
+	if r := p.control.last(); r.Phase != schema.PhaseDegraded || r.Begun || !strings.Contains(r.Reason, "its content is not what it was") {
+		t.Errorf("the report is %+v", r)
+	}
+	gives = program
+	p.rests()
+	p.is("v1.1.0", "v1.5.0")
+	if asked != 2 {
+		t.Errorf("it was asked for %d times", asked)
+	}
+}
+
+// A device that is reset is the package's own again.
+func TestResetOfAProgram(t *testing.T) {
+	p := onPackage(t)
+	p.assignProgram(2, "v1.1.0", "v1.5.0")
+	p.rests()
+	told := ""
+	_, err := Reset(t.Context(), Config{Root: p.root}, func(c *Comparison) (bool, error) {
+		for _, one := range c.Changes {
+			if one.Field == "agent" {
+				told += one.Do + " " + one.Name + ": " + one.Detail
+			}
+		}
+		return true, nil
+	})
+	if err != nil || told != "restore program: the one of the package" {
+		t.Errorf("it said %q (%v)", told, err)
+	}
+	if entries, err := os.ReadDir(p.host(stateDir)); err == nil {
+		t.Errorf("there stays %v", entries)
+	}
 }

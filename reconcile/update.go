@@ -3,7 +3,6 @@ package reconcile
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -368,50 +367,6 @@ func merged(a, b []string) []string {
 	all := slices.Concat(a, b)
 	slices.Sort(all)
 	return slices.Compact(all)
-}
-
-// succeed makes the desired spec the current one. The order holds at a crash:
-// once current.json is written, the rest is repeated.
-func (a *Agent) succeed(ctx context.Context) Result {
-	d := a.store.desired
-	from := a.store.current.Version
-	if a.store.current.Attempt != d.Attempt {
-		r, err := a.store.whole(desiredFile)
-		if err != nil {
-			return a.stateFailed(err)
-		}
-		r.OKAt, r.OK, r.OS = a.now(), a.instant(), a.store.attempts.of(d.Attempt).OSTo
-		if err := a.store.saveCurrent(r); err != nil {
-			return a.stateFailed(err)
-		}
-	}
-	if err := a.settleProgram(); err != nil {
-		return a.stateFailed(err)
-	}
-	att := a.store.attempts.clone()
-	att.end(ended{Attempt: d.Attempt, Version: d.Version, Digest: d.Digest, Outcome: schema.OutcomeOK, Begun: true, At: a.now()})
-	att.Direction, att.Incomplete, att.Work, att.Dropped = steady, "", work{}, 0
-	if err := a.store.saveAttempts(att); err != nil {
-		return a.stateFailed(err)
-	}
-	if err := errors.Join(a.store.dropDesired(), a.store.savePending(nil)); err != nil {
-		return a.stateFailed(err)
-	}
-	a.drift, a.driftReason = nil, ""
-	a.noteUnits(ctx)
-	a.prune()
-	a.settleApplications(ctx)
-	loadBallast(a.root, a.freeDisk())
-	a.rest()
-	a.log.Info("updated", "version", d.Version, "attempt", d.Attempt, "from", from)
-	a.tell(ctx)
-	if a.elsewhere() { // what proved itself was given up when all was done but this
-		return a.handOver()
-	}
-	if from == d.Version {
-		return Result{Summary: "updated to a new configuration of " + d.Version}
-	}
-	return Result{Summary: fmt.Sprintf("updated from %s to %s", from, d.Version)}
 }
 
 func (a *Agent) hookContext(to *record) hooks.Context {

@@ -40,7 +40,7 @@ func Fetch(ctx context.Context, url string, into func(io.Reader) error) error {
 		DialContext:         (&net.Dialer{Timeout: stall}).DialContext,
 		TLSHandshakeTimeout: stall, ResponseHeaderTimeout: stall,
 	}
-	r := &resumed{ctx: ctx, url: url, client: &http.Client{Transport: transport}, pause: pause}
+	r := &resumed{ctx: ctx, url: url, client: &http.Client{Transport: transport}, stall: stall, pause: pause}
 	defer r.close()
 	if err := r.open(); err != nil {
 		return err
@@ -53,6 +53,7 @@ type resumed struct {
 	ctx    context.Context // of one fetch, within which it lives
 	url    string
 	client *http.Client
+	stall  time.Duration
 	pause  time.Duration
 
 	body   io.ReadCloser
@@ -97,7 +98,7 @@ func (r *resumed) open() error {
 		cancel()
 		return errors.Join(err, res.Body.Close())
 	}
-	r.body, r.cancel, r.quiet = res.Body, cancel, time.AfterFunc(stall, cancel)
+	r.body, r.cancel, r.quiet = res.Body, cancel, time.AfterFunc(r.stall, cancel)
 	return nil
 }
 
@@ -126,7 +127,7 @@ func (r *resumed) Read(p []byte) (int, error) {
 		}
 		if err == nil {
 			progress.Within(r.ctx, 2*stall)
-			r.quiet.Reset(stall)
+			r.quiet.Reset(r.stall)
 			n, err = r.body.Read(p)
 		}
 		r.read += int64(n)
