@@ -721,7 +721,9 @@ func TestCapabilitiesAreWhatSpecsAskFor(t *testing.T) {
 		"hooks": tree{"afterUpdating": tree{"x": tree{"run": []any{"true"}, "if": tree{"changed": []any{"/a"}}}}}, "confirm": "off", "onDevice": tree{"mode": "observe"},
 	}
 	spec["units"] = tree{"a.service": tree{"state": "started"}}
+	spec["agent"] = tree{"version": "v1.5.0"}
 	d := newDevice(t)
+	d.cfg.Program = &Program{Watched: true}
 	d.cfg.OS = &schema.OSConfig{}
 	d.cfg.Systemd = func(context.Context) (units.Manager, error) { return nil, units.ErrNoSystemd }
 	a := d.agent()
@@ -730,10 +732,11 @@ func TestCapabilitiesAreWhatSpecsAskFor(t *testing.T) {
 		t.Errorf("(-asked +offered)\n%s", diff)
 	}
 	delete(spec, "units")
+	delete(spec, "agent")
 	if diff := cmp.Diff(schema.Needs(spec), Capabilities("command")); diff != "" {
 		t.Errorf("without systemd: (-asked +offered)\n%s", diff)
 	}
-	spec["units"], spec["applications"] = nil, nil // only where there are systemd and podman
+	spec["units"], spec["applications"], spec["agent"] = nil, nil, nil // only where there are systemd, podman and a watchdog
 	if n := reflect.TypeFor[schema.Spec]().NumField(); n != len(spec) {
 		t.Errorf("a spec has %d fields, this test knows %d", n, len(spec))
 	}

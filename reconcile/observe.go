@@ -135,7 +135,7 @@ func (a *Agent) differences(ctx context.Context, spec *schema.Spec) ([]schema.Di
 	for i := range paths {
 		list = append(list, differenceOf(&paths[i]))
 	}
-	for _, compare := range []func(ctx context.Context, cur, spec *schema.Spec) ([]schema.Difference, error){a.compareUnits, a.compareApplications, a.compareOS} {
+	for _, compare := range []func(ctx context.Context, cur, spec *schema.Spec) ([]schema.Difference, error){a.compareUnits, a.compareApplications, a.compareOS, a.compareProgram} {
 		more, err := compare(ctx, cur, spec)
 		if err := cannot(err); err != nil {
 			return nil, err

@@ -31,6 +31,7 @@ func effectOf(from, to Side) Effect {
 		e.Reboot = clip(mask{}.value("image", image), longestValue)
 	}
 	e.Restarts = append(restarts(from.Spec, to.Spec), restartedApplications(from.Spec, to.Spec)...)
+	e.Restarts = append(e.Restarts, nextAgent(from.Spec, to.Spec)...)
 	points := pointsAlways
 	if e.Reboot != "" {
 		points = pointsReboot
@@ -93,6 +94,19 @@ func podsDiffer(from, to map[string]any, name string, app map[string]any) bool {
 		}
 	}
 	return false
+}
+
+// nextAgent says that the agent goes on as another program.
+func nextAgent(from, to map[string]any) []string {
+	was, _ := from["agent"].(map[string]any)
+	agent, _ := to["agent"].(map[string]any)
+	if was["sha256"] == agent["sha256"] && was["payload"] == agent["payload"] {
+		return nil
+	}
+	if version, ok := agent["version"].(string); ok {
+		return []string{"the agent as " + clip(mask{}.value("version", version), longestValue)}
+	}
+	return []string{"the agent of the package"}
 }
 
 func imageOf(spec map[string]any) string {

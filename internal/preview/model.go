@@ -101,7 +101,7 @@ type Line = string
 type Effect struct {
 	Observes bool     `json:"observes,omitempty"` // the device only compares itself, and the rest is empty
 	Hooks    []string `json:"hooks"`              // that run, in the order of their points
-	Restarts []string `json:"restarts,omitempty"` // units that start, stop, restart or reload, as far as they run, and applications
+	Restarts []string `json:"restarts,omitempty"` // units that start, stop, restart or reload, as far as they run, applications, and the agent itself
 	Reboot   string   `json:"reboot,omitempty"`   // the image that it boots into; "" = it does not
 	Download Download `json:"download"`
 	// Again says that the version stays what it was and means something else:

@@ -50,3 +50,32 @@ func TestUnitsAreComparedByLine(t *testing.T) {
 		t.Errorf("a secret is shown: %s", text)
 	}
 }
+
+// The agent goes on as another program where that is another one, wherever it
+// comes from.
+func TestNextAgent(t *testing.T) {
+	type tree = map[string]any
+	agent := func(version, url, sum string) tree {
+		return tree{"agent": tree{"version": version, "url": url, "sha256": sum}}
+	}
+	one := agent("v1.5.0", "https://a.example.com/x", strings.Repeat("4e07", 16))
+	for _, c := range []struct {
+		from, to tree
+		want     string
+	}{
+		{one, one, "[]"},
+		{tree{}, tree{}, "[]"},
+		{one, agent("v1.5.0", "https://b.example.com/x", strings.Repeat("4e07", 16)), "[]"},
+		{one, agent("v1.6.0", "https://a.example.com/x", strings.Repeat("9f86", 16)), "[the agent as v1.6.0]"},
+		{one, tree{"agent": tree{"version": "v1.6.0", "payload": "sha256:" + strings.Repeat("9f86", 16)}}, "[the agent as v1.6.0]"},
+		{one, tree{}, "[the agent of the package]"},
+	} {
+		if got := fmt.Sprint(effectOf(Side{Spec: c.from}, Side{Spec: c.to}).Restarts); got != c.want {
+			t.Errorf("from %v to %v: %s, want %s", c.from, c.to, got, c.want)
+		}
+	}
+	c := comparison{from: Side{Spec: one}, to: Side{Spec: agent("v1.6.0", "https://a.example.com/y", strings.Repeat("9f86", 16))}, contents: newContents(), lines: 20}
+	if text := jsonText(c.changes()); !strings.Contains(text, "v1.6.0") || !strings.Contains(text, "a.example.com/y") {
+		t.Errorf("the changes are %s", text)
+	}
+}
