@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -269,5 +270,21 @@ func TestResetOfAProgram(t *testing.T) {
 	}
 	if entries, err := os.ReadDir(p.host(stateDir)); err == nil {
 		t.Errorf("there stays %v", entries)
+	}
+}
+
+// A device that only observes says that its agent would be another program.
+func TestProgramIsObserved(t *testing.T) {
+	p := onPackage(t)
+	part, payloads := p.program("v1.5.0")
+	part["onDevice"] = tree{"mode": "observe"}
+	p.publish(func(a *schema.Assignment) { a.Attempt, a.Version, a.Spec = 2, "v1.1.0", v2(part) }, payloads)
+	p.boot()
+	would := p.control.last().WouldChange
+	if would == nil || !slices.Contains(would.Differences, schema.Difference{Field: "agent", Name: "program", Do: schema.DoChange, Detail: "v1.0.0 → v1.5.0"}) {
+		t.Errorf("it says that %+v would change", would)
+	}
+	if len(p.started) != 1 || p.content(programsFile) != "" {
+		t.Errorf("started %v, with the record %s", p.started, p.content(programsFile))
 	}
 }
