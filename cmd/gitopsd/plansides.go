@@ -259,7 +259,7 @@ func (a *app) compare(cmd *cobra.Command, c comparison) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, present.close()) }()
-	in.Present = present.devices
+	in.Present, in.Standing = present.devices, present.standing()
 	in.Head = head.revision(present.plan(head.fleet, in.Now, a.build.Version))
 	if base != nil {
 		revision := base.revision(present.plan(base.fleet, in.Now, a.build.Version))

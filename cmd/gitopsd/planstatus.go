@@ -43,6 +43,19 @@ func (p *presentStatus) input(fleet *schema.Fleet, now time.Time, own string) pl
 	})
 }
 
+// standing is what keeps a plan from coming true yet: the planner is not told of
+// a stop, which would hide what comes after it.
+func (p *presentStatus) standing() []string {
+	if p.status == nil {
+		return nil
+	}
+	reason := standingStop(p.status.Fleet)
+	if reason == "" {
+		return nil
+	}
+	return []string{"a stop is in force, " + reason + ", and nothing is assigned before it ends; this is what comes then (gitopsd status has the remedy)"}
+}
+
 // openPresent reads the status branch and the reports, where a repository is
 // named.
 func openPresent(ctx context.Context, spec schema.ServeSpec) (p *presentStatus, err error) {

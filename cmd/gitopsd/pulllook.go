@@ -274,7 +274,7 @@ func (c *pullComparison) plan(head, base *side, note string) (*preview.Plan, err
 		return nil, err
 	}
 	in := preview.Input{
-		Now: c.now, Note: note, Present: present.devices,
+		Now: c.now, Note: note, Present: present.devices, Standing: present.standing(),
 		Head:          head.revision(present.plan(head.fleet, c.now, c.look.own)),
 		DeletionLimit: func(total int) int { return sweep.DeletionLimit(head.fleet, total) },
 	}

@@ -63,9 +63,9 @@ made up, in the proportions of those in the repository.
 What a device is now it stays: held ones are held, busy ones busy, and with
 --offline 0% offline ones offline; --back-after lets the last two come back.
 Nobody acts: no policy, hold or brake changes, no stop of the daemon comes, and
-no device gets new hardware. Updates take between half and one and a half of
---update-time. The same seed gives the same future. Nothing is written and no
-device is asked.
+no device gets new hardware. A stop that is in force counts as over, with a
+warning. Updates take between half and one and a half of --update-time. The same
+seed gives the same future. Nothing is written and no device is asked.
 
 Output formats: text, json and yaml (every device and when it moved).
 
@@ -179,6 +179,7 @@ func (a *app) simulate(cmd *cobra.Command, options *readerOptions, o *simulateOp
 		return nil, err
 	}
 	doc.MadeUp = o.devices
+	doc.Warnings = append(doc.Warnings, present.standing()...)
 	return doc, nil
 }
 

@@ -21,6 +21,9 @@ type Input struct {
 	Note string
 	// Present is what is known of the devices, by id; nil = no status was read.
 	Present map[string]Present
+	// Standing is what the status branch tells that keeps the plan from coming
+	// true yet, for the warnings.
+	Standing []string
 	// DeletionLimit is how many of so many devices may go at once; nil = it is
 	// not known.
 	DeletionLimit func(total int) int

@@ -13,7 +13,7 @@ import (
 
 // warnings are what an author should know before the change is merged.
 func (c *comparer) warnings(p *Plan) []string {
-	list := c.updatedAgain()
+	list := append(slices.Clone(c.Standing), c.updatedAgain()...)
 	list = append(list, c.staysNewer()...)
 	list = append(list, c.goesBack()...)
 	list = append(list, c.leaves(p)...)
