@@ -181,7 +181,7 @@ func TestManagedFileThatCanNeverBeRead(t *testing.T) {
 		return nil
 	}
 	d.wantOnce(0)
-	if r := d.control.last(); bad || d.content(file) != "version=1\n" || r.Reason != "" || len(r.Drift) != 0 {
+	if r := d.control.last(); bad || d.content(file) != "version=1\n" || r.DriftReason != "" || len(r.Drift) != 0 {
 		t.Errorf("written again: %t; %q; report: %+v", !bad, d.content(file), r)
 	}
 }

@@ -319,7 +319,7 @@ func TestOSDriftIsReported(t *testing.T) {
 	d.wantOnce(0, "updated")
 	d.boot(true, "os-1\n")
 	d.wantOnce(0)
-	if r := d.control.last(); fmt.Sprint(r.Drift) != "[os]" || !strings.Contains(r.Reason, "os-1 is booted") {
+	if r := d.control.last(); fmt.Sprint(r.Drift) != "[os]" || r.Reason != "" || !strings.Contains(r.DriftReason, "os-1 is booted") {
 		t.Errorf("report: %+v", r)
 	}
 }

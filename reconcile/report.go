@@ -30,6 +30,7 @@ func (a *Agent) report() *schema.Report {
 		BusyReason:        a.live.busy,
 		Hold:              a.live.hold,
 		Drift:             slices.Clone(a.drift[:min(len(a.drift), maxDrift)]),
+		DriftReason:       a.driftReason,
 		Applications:      reported(a.applications),
 		Units:             slices.Clone(a.unitStates),
 		Monitors:          slices.Clone(a.monitors.states),
@@ -78,9 +79,6 @@ func (a *Agent) report() *schema.Report {
 	}
 	if st.Direction == back {
 		a.reportRollback(r)
-	}
-	if r.Phase == schema.PhaseUpdated && r.Reason == "" {
-		r.Reason = a.driftReason
 	}
 	if r.Phase == schema.PhaseUpdated && r.Reason == "" && a.store.current.Unknown {
 		r.Reason = "the record of what this device runs was lost; a new assignment is awaited"

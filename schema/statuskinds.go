@@ -298,6 +298,11 @@ type Report struct {
 	Assigned          string      `json:"assigned,omitempty"` // e.g. "other installation": why a document is not acted on
 	ReportedAt        time.Time   `json:"reportedAt"`         // the device's clock
 
+	// DriftReason is what of the drift matters most, or why it could not be
+	// looked for or put right. What comes and goes by itself stands here and in
+	// the states below, and not in Reason: that is kept in git.
+	DriftReason string `json:"driftReason,omitempty"`
+
 	// Monitors are those of the spec that the device runs.
 	Monitors []MonitorState `json:"monitors,omitempty"`
 

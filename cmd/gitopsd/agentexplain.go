@@ -107,7 +107,10 @@ func reasonsOf(s *deviceStanding, now time.Time) *deviceReasons {
 		because("its repository does not answer since %s: %s; nothing new begins before it does, and what runs stays", momentText(c.Since, now), c.Error)
 		next("gitopsd agent run-now asks at once, and says what went wrong")
 	}
-	if n := len(r.Drift); n > 0 {
+	switch n := len(r.Drift); {
+	case n == 0 && r.DriftReason != "":
+		because("%s", r.DriftReason)
+	case n > 0:
 		because("%d of what its version wants is different on the device: %s", n, driftText(s))
 		next("gitopsd agent diff --current shows the difference")
 	}

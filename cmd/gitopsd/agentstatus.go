@@ -95,7 +95,7 @@ func isWell(s *reconcile.Standing) bool {
 	case schema.PhaseError, schema.PhaseDegraded:
 		return false
 	}
-	return len(s.Trouble) == 0 && len(r.Warnings) == 0 && len(r.Drift) == 0 && (s.Contact == nil || s.Contact.Answers)
+	return len(s.Trouble) == 0 && len(r.Warnings) == 0 && len(r.Drift) == 0 && r.DriftReason == "" && (s.Contact == nil || s.Contact.Answers)
 }
 
 func writeStanding(w io.Writer, doc *deviceStanding, now time.Time, look view.Look) {
@@ -181,16 +181,22 @@ func contactText(c *reconcile.Contact, now time.Time) string {
 const driftShown = 10
 
 func driftText(doc *deviceStanding) string {
-	drift := doc.Report.Drift
-	switch {
-	case len(drift) == 0 && doc.Running:
-		return "none"
-	case len(drift) == 0:
-		return "not looked for; gitopsd agent diff --current compares"
-	case len(drift) > driftShown:
-		return fmt.Sprintf("%s and %d more", strings.Join(drift[:driftShown], " "), len(drift)-driftShown)
+	drift, why := doc.Report.Drift, doc.Report.DriftReason
+	text := strings.Join(drift[:min(len(drift), driftShown)], " ")
+	if more := len(drift) - driftShown; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
 	}
-	return strings.Join(drift, " ")
+	switch {
+	case text == "" && why == "" && doc.Running:
+		return "none"
+	case text == "" && why == "":
+		return "not looked for; gitopsd agent diff --current compares"
+	case text == "":
+		return why
+	case why == "":
+		return text
+	}
+	return text + " (" + why + ")"
 }
 
 // comparedText is what would change, the first few by name.

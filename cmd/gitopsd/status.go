@@ -19,7 +19,9 @@ func statusCommand(a *app) *cobra.Command {
 		Use:   "status",
 		Short: "Show the fleet at a glance",
 		Long: `Show what the status branch says: what was swept, how far each policy is, which
-devices need a person, and what the others wait for.
+devices need a person, and what the others wait for. What does not run on a
+device that is where it should be (an application, a unit, a disk that is full)
+is read from its newest report: it comes and goes, so git has nothing of it.
 
 Exit codes: 0 it is shown, also where it tells of a stop; 1 it could not be
 read, or devices were given more than it knows of, which stops every daemon.`,
@@ -46,6 +48,9 @@ read, or devices were given more than it knows of, which stops every daemon.`,
 		documents := statusView(status)
 		if documents.Head, documents.Ahead, err = r.unswept(cmd.Context(), status); err != nil {
 			a.sayln("the head of %s could not be read: %s", r.branch(), clean(err.Error()))
+		}
+		if documents.Reports, err = r.readReports(cmd.Context(), r.reportRefs()); err != nil {
+			a.sayln("what devices say of themselves could not be read: %s", clean(err.Error()))
 		}
 		fleet := view.NewFleet(r.branch(), documents)
 		if format.value == "json" {

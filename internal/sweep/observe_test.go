@@ -47,3 +47,26 @@ func TestObservingDevice(t *testing.T) {
 		t.Errorf("its attempt is %+v", a)
 	}
 }
+
+// What comes and goes on a device by itself is for whoever reads its report: git
+// has nothing of it, however often it changes.
+func TestStatesOfADeviceAreNotCommitted(t *testing.T) {
+	w, d := done(t, 2)
+	before := w.commits()
+	dev := w.devices["gw-01"]
+	for i := range 10 {
+		r := dev.last
+		state := map[bool]string{true: schema.ApplicationRunning, false: schema.ApplicationFailed}[i%2 == 0]
+		r.Applications = []schema.ApplicationState{{Name: "web", State: state}}
+		r.Units = []schema.UnitState{{Name: "edge.service", State: map[bool]string{true: "active", false: "failed"}[i%2 == 0]}}
+		r.Monitors = []schema.MonitorState{{Name: "root", Level: schema.LevelCritical, Used: 90 + i}}
+		r.Drift, r.DriftReason = []string{"applications/web"}[:i%2], map[bool]string{false: "application web is failed"}[i%2 == 0]
+		r.WouldChange = &schema.WouldChange{Version: "v1.1.0", Count: i, Differences: []schema.Difference{}}
+		dev.report(r)
+		w.pass(time.Minute)
+		w.sweep(d)
+	}
+	if w.commits() != before {
+		t.Errorf("%d commits were made of what a device says of itself", w.commits()-before)
+	}
+}

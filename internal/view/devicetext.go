@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gitopsd/gitopsd/planner"
 	"github.com/gitopsd/gitopsd/schema"
 )
 
@@ -16,6 +17,44 @@ const (
 	toldDifferences = 20
 	toldRunning     = 5 // applications that are as they should be, by name
 )
+
+// hear takes in what a device says of itself. A device that is away may be any
+// way by now, and one in the middle of an update is not what it will be.
+func (v *DeviceView) hear(d *schema.DeviceStatus, r *schema.Report) {
+	if r == nil || d.Observed == nil || !v.Online || r.InstallID != d.Observed.InstallID || kind(v.Code) == planner.InFlight {
+		return
+	}
+	v.Trouble = troubles(r)
+	if r.WouldChange != nil {
+		n := r.WouldChange.Count
+		v.WouldChange = &n
+	}
+}
+
+// troubles list what does not run as it should, the worst first.
+func troubles(r *schema.Report) []string {
+	var list []string
+	for _, a := range r.Applications {
+		if a.State == schema.ApplicationFailed || a.State == schema.ApplicationStopped {
+			text := "application " + a.Name + " is " + a.State
+			if a.Reason != "" {
+				text += ": " + a.Reason
+			}
+			list = append(list, text)
+		}
+	}
+	for _, u := range r.Units {
+		if isWrongUnit(u.State) {
+			list = append(list, "unit "+u.Name+" is "+u.State)
+		}
+	}
+	for _, m := range r.Monitors {
+		if m.Level == schema.LevelCritical {
+			list = append(list, "monitor "+MonitorText(&m))
+		}
+	}
+	return list
+}
 
 // labelled is one line of an answer.
 type labelled struct{ label, text string }
@@ -167,16 +206,8 @@ func deviceLine(e *Explanation) string {
 		}
 	}
 	if r := e.Report; r != nil {
-		switch n := len(r.Drift); n {
-		case 0:
-			if r.WouldChange != nil {
-				break // it is not looked for
-			}
-			parts = append(parts, "no drift")
-		case 1:
-			parts = append(parts, "drift: "+r.Drift[0])
-		default:
-			parts = append(parts, fmt.Sprintf("drift: %s and %d more", r.Drift[0], n-1))
+		if text := driftText(r); text != "" {
+			parts = append(parts, text)
 		}
 		for _, w := range r.Warnings {
 			parts = append(parts, "its agent warns: "+w)
@@ -186,4 +217,22 @@ func deviceLine(e *Explanation) string {
 		}
 	}
 	return strings.Join(parts, " · ")
+}
+
+func driftText(r *schema.Report) string {
+	text := "no drift"
+	switch n := len(r.Drift); {
+	case r.WouldChange != nil:
+		return "" // it is not looked for
+	case n == 0 && r.DriftReason != "":
+		return r.DriftReason
+	case n == 1:
+		text = "drift: " + r.Drift[0]
+	case n > 1:
+		text = fmt.Sprintf("drift: %s and %d more", r.Drift[0], n-1)
+	}
+	if r.DriftReason != "" {
+		text += " (" + r.DriftReason + ")"
+	}
+	return text
 }

@@ -23,7 +23,9 @@ type Status struct {
 	Devices map[string]*schema.DeviceStatus // by path
 	Marks   []*schema.FailureMarks
 	Holds   map[string]string // by path: reasons of the holds in the fleet repository
-	Head    string            // of the source branch; "" = not known
+	// Reports are what devices said last, by id, where that was read.
+	Reports map[string]*schema.Report
+	Head    string // of the source branch; "" = not known
 	// Ahead is how many commits of Head were not swept yet; 0 = none, or not
 	// counted.
 	Ahead int
@@ -67,6 +69,11 @@ type DeviceView struct {
 	Limit        string     `json:"limit,omitempty"`
 	Failure      *Failure   `json:"failure,omitempty"` // of its newest attempt
 	AlsoHeld     []Hold     `json:"alsoHeld,omitempty"`
+	// Trouble is what does not run on the device by its newest report, whatever
+	// the verdict: applications, units, and monitors that are critical.
+	Trouble []string `json:"trouble,omitempty"`
+	// WouldChange counts what separates a device from the spec that it observes.
+	WouldChange *int `json:"wouldChange,omitempty"`
 }
 
 // Hold is one that the verdict does not speak of: another code comes before
@@ -118,7 +125,9 @@ func NewFleet(branch string, st Status) *FleetView {
 		slices.SortStableFunc(v.Rollouts, func(a, b schema.RolloutStatus) int { return cmp.Compare(a.Policy, b.Policy) })
 	}
 	for path, d := range st.Devices {
-		v.Devices = append(v.Devices, device(path, d, v.rollout(d.Policy), st.Holds[path]))
+		one := device(path, d, v.rollout(d.Policy), st.Holds[path])
+		one.hear(d, st.Reports[one.Device])
+		v.Devices = append(v.Devices, one)
 	}
 	slices.SortFunc(v.Devices, func(a, b DeviceView) int {
 		return cmp.Or(cmp.Compare(a.Device, b.Device), cmp.Compare(a.Path, b.Path))

@@ -106,6 +106,9 @@ func shares(devices []DeviceView) map[string]share {
 				s.alone++
 			}
 		}
+		if d.inTrouble() {
+			s.attention++ // whatever else it is
+		}
 		of[d.Policy] = s
 	}
 	return of
@@ -152,9 +155,16 @@ func writeDevices(b *bytes.Buffer, v *FleetView, look Look) string {
 	byClass := map[planner.Kind][]DeviceView{}
 	waiting, alone := map[string]int{}, map[string]int{}
 	var held []string
+	var trouble, observing []DeviceView
 	for _, d := range v.Devices {
 		class := kind(d.Code)
 		byClass[class] = append(byClass[class], d)
+		if d.inTrouble() {
+			trouble = append(trouble, d)
+		}
+		if d.Code == string(planner.Observing) {
+			observing = append(observing, d)
+		}
 		switch {
 		case class == planner.Wait:
 			waiting[spoken(d.Code)]++
@@ -165,6 +175,7 @@ func writeDevices(b *bytes.Buffer, v *FleetView, look Look) string {
 			held = append(held, d.Device+": "+h.text())
 		}
 	}
+	byClass[planner.Attention] = append(byClass[planner.Attention], trouble...)
 	writeList(b, "ATTENTION", byClass[planner.Attention], look, func(d DeviceView) string { return attention(d, v.SweptAt) })
 	slots := map[string]schema.InFlight{}
 	for _, r := range v.Rollouts {
@@ -173,6 +184,7 @@ func writeDevices(b *bytes.Buffer, v *FleetView, look Look) string {
 		}
 	}
 	writeList(b, "MOVING", byClass[planner.InFlight], look, func(d DeviceView) string { return moving(d, slots[d.Device], v.SweptAt) })
+	writeList(b, "OBSERVING", observing, look, compared)
 	writeCounts(b, "WAITING", waiting, look)
 	writeCounts(b, "LEFT ALONE", alone, look)
 	if n := len(held); n > listed {
@@ -247,8 +259,36 @@ func writeList(b *bytes.Buffer, head string, devices []DeviceView, look Look, te
 	}
 }
 
+// inTrouble says whether a person should look at a device that no verdict asks
+// for.
+func (d *DeviceView) inTrouble() bool {
+	return len(d.Trouble) > 0 && kind(d.Code) != planner.Attention
+}
+
+// compared says how far a device is from what it observes.
+func compared(d DeviceView) string {
+	switch {
+	case d.WouldChange == nil:
+		return d.Reason
+	case *d.WouldChange == 0:
+		return d.Target + ": nothing would change"
+	}
+	return d.Target + ": " + CountText(*d.WouldChange, "thing would change", "things would change")
+}
+
 // attention says what became of a device in a line.
 func attention(d DeviceView, now time.Time) string {
+	if d.inTrouble() {
+		text := d.Code
+		if d.Version != "" {
+			text += " on " + d.Version
+		}
+		text += ", but " + d.Trouble[0]
+		if more := len(d.Trouble) - 1; more > 0 {
+			text += fmt.Sprintf("; and %d more", more)
+		}
+		return text
+	}
 	if d.Failure == nil || (d.Code != string(planner.CodeFailed) && d.Code != string(planner.CodeRefused)) {
 		return d.Code + ": " + d.Reason
 	}
