@@ -35,7 +35,14 @@ func TestFileOfAnApplicationIsNamedTwice(t *testing.T) {
 	if f := failure.From(twice(spec)); f == nil || f.Class != schema.ClassPermanent || f.Element != p {
 		t.Errorf("got %v", f)
 	}
-	delete(spec.Files, p)
+	unit := schema.ComposeUnit("shop")
+	spec.Applications["shop"] = &schema.Application{Compose: &schema.Compose{Body: schema.Body{Content: &text}}}
+	spec.Units = map[string]*schema.Unit{unit: {Body: schema.Body{Content: &text}}}
+	spec.Files = nil
+	if f := failure.From(twice(spec)); f == nil || f.Element != "/etc/systemd/system/"+unit {
+		t.Errorf("a unit: got %v", f)
+	}
+	delete(spec.Units, unit)
 	if err := twice(spec); err != nil {
 		t.Error(err)
 	}
@@ -47,10 +54,15 @@ func TestFileOfAnApplicationIsNamedTwice(t *testing.T) {
 // A device without podman is given no containers, and says so before anything
 // changes.
 func TestApplicationsWithoutPodmanAreRefused(t *testing.T) {
-	d := onV1(t)
-	d.assign(2, "v1.1.0", tree{"applications": tree{"web": tree{"quadlet": tree{"web.container": tree{"content": "[Container]\nImage=example.com/web:1\n"}}}}})
-	d.wantOnce(1, "applications.quadlet")
-	if r := d.control.last(); r.Outcome != schema.OutcomeRefused || r.Begun {
-		t.Errorf("report: %+v", r)
+	for need, app := range map[string]tree{
+		"applications.quadlet": {"quadlet": tree{"web.container": tree{"content": "[Container]\nImage=example.com/web:1\n"}}},
+		"applications.compose": {"compose": tree{"content": "services: {web: {image: \"example.com/web:1\"}}\n"}},
+	} {
+		d := onV1(t)
+		d.assign(2, "v1.1.0", tree{"applications": tree{"web": app}})
+		d.wantOnce(1, need)
+		if r := d.control.last(); r.Outcome != schema.OutcomeRefused || r.Begun {
+			t.Errorf("%s: the report is %+v", need, r)
+		}
 	}
 }

@@ -134,11 +134,16 @@ func (f *ComposeFile) Images(env map[string]string) []string {
 	var images []string
 	for _, s := range f.Services {
 		image, missing := expandCompose(s.Image, env)
-		if image != "" && len(missing) == 0 && !slices.Contains(images, image) {
+		if image != "" && len(missing) == 0 && isImage(image) && !slices.Contains(images, image) {
 			images = append(images, image)
 		}
 	}
 	return images
+}
+
+// isImage says whether podman can take a text for nothing but an image.
+func isImage(text string) bool {
+	return !strings.HasPrefix(text, "-") && !strings.ContainsAny(text, " \t\r\n")
 }
 
 // expandCompose puts values in the place of variables, as podman-compose does:

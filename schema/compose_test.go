@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 const shop = `x-common: &common
@@ -62,6 +63,7 @@ func TestComposeSlips(t *testing.T) {
 		"services: {web: {image: ''}}":      "no image",
 		"services: {web: {build: .}}":       "devices do not build",
 		"services: {'a b': {image: x}}":     "no container can be called",
+		"services: {web: {image: --help}}":  "is no image",
 		"services: {web: {extends: web}}":   "no image",
 		"include: [x.yaml]\n" + service(""): "include names",
 		"name: other\n" + service(""):       "and not \"other\"",
@@ -95,6 +97,25 @@ func TestComposeSlips(t *testing.T) {
 			t.Errorf("%q has the slips %+v, want one with %q", text, slips, want)
 		}
 	}
+}
+
+func FuzzReadCompose(f *testing.F) {
+	for _, text := range []string{shop, "services: {web: {build: .}}", "services: &a {web: {<<: *a}}", "---\n---\n", "a: &a [*a]"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		file, slips := ReadCompose("shop", []byte(text))
+		for _, s := range slips {
+			if s.Line < 1 || s.Message == "" || !utf8.ValidString(s.Message) {
+				t.Errorf("a slip is %+v", s)
+			}
+		}
+		for _, image := range file.Images(ComposeEnv([]byte(text))) {
+			if image == "" || image[0] == '-' {
+				t.Errorf("an image is %q", image)
+			}
+		}
+	})
 }
 
 // Merges that name each other many times over cost no more than they are long.

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"slices"
 )
@@ -76,12 +77,12 @@ const maxComposes = 1000
 
 // compose is [ReadCompose], once for all devices with the same file.
 func (p *pass) compose(application, text string) (*ComposeFile, []ComposeSlip) {
-	key := application + "\x00" + text
+	key := sha256.Sum256([]byte(application + "\x00" + text))
 	known, ok := p.composes[key]
 	if !ok {
 		known.file, known.slips = ReadCompose(application, []byte(text))
 		if p.composes == nil || len(p.composes) >= maxComposes {
-			p.composes = map[string]readCompose{}
+			p.composes = map[[sha256.Size]byte]readCompose{}
 		}
 		p.composes[key] = known
 	}

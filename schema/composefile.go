@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -10,8 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"bytes"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -99,14 +98,22 @@ func (r *composeReading) parse(text []byte) *yaml.Node {
 		r.slip(nil, "", "the compose file is empty")
 		return nil
 	case err != nil:
-		p := syntaxProblem(err, text, 0)
-		r.slips = append(r.slips, ComposeSlip{Line: p.Line, Column: p.Column, Message: "the compose file is no YAML: " + p.Message, Hint: p.Hint})
+		r.noYAML(err, text, 0)
 		return nil
 	}
-	if err := dec.Decode(&second); !errors.Is(err, io.EOF) {
+	switch err := dec.Decode(&second); {
+	case errors.Is(err, io.EOF):
+	case err != nil:
+		r.noYAML(err, text, 1)
+	default:
 		r.slip(&second, "a compose file is one document", "a second document begins here")
 	}
 	return root.Content[0]
+}
+
+func (r *composeReading) noYAML(err error, text []byte, documents int) {
+	p := syntaxProblem(err, text, documents)
+	r.slips = append(r.slips, ComposeSlip{Line: p.Line, Column: p.Column, Message: "the compose file is no YAML: " + p.Message, Hint: p.Hint})
 }
 
 // resolved follows aliases.
@@ -250,6 +257,9 @@ func (r *composeReading) service(key, value *yaml.Node) {
 		r.slip(at, "build the image elsewhere, push it, and name it as image", "the service %s is to be built, and devices do not build", quote(name))
 	} else if image := r.image(fields, 0); image != nil {
 		s.Image, s.Line = image.Value, image.Line
+		if !isImage(s.Image) {
+			r.slip(image, "", "%s is no image", quote(clip(s.Image)))
+		}
 	} else if _, podman := fields.get("x-podman"); len(r.mapping(podman, 0)) == 0 {
 		r.slip(key, "give it an image", "the service %s has no image", quote(name))
 	}
@@ -304,7 +314,7 @@ func (r *composeReading) ending(fields composeMap, s *ComposeService) {
 	_, restart := fields.get("restart")
 	policy := text(restart)
 	if restart != nil && restart.Style == 0 && slices.Contains([]string{"no", "off", "false", "yes", "on", "true"}, strings.ToLower(policy)) {
-		r.slip(restart, `quote it: "no"`, "restart is %s, which is no text to YAML", policy)
+		r.slip(restart, `quote it: "no"`, "restart is %s, which YAML takes for a truth value", policy)
 	}
 	s.Restarts = policy != "" && policy != "no"
 	s.Ends = strings.HasPrefix(policy, "on-failure")

@@ -150,7 +150,7 @@ type pass struct {
 	// with its labels; nil where devices are kept whole.
 	alike       *Device
 	groupsAlike map[alikeKey]*group
-	composes    map[string]readCompose
+	composes    map[[sha256.Size]byte]readCompose
 	rendered    int64         // bytes that templates rendered to, each content once
 	unread      []placedEntry // what is no document, where only documents belong
 	problems    []Problem

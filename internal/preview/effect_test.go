@@ -51,6 +51,24 @@ func TestEffectOf_RestartedApplications(t *testing.T) {
 	}
 }
 
+func TestEffectOf_Compose(t *testing.T) {
+	spec := func(tag string) map[string]any {
+		return map[string]any{
+			"applications": map[string]any{"shop": map[string]any{"compose": map[string]any{"content": "services: {}", "env": map[string]any{"TAG": tag}}}},
+			"hooks": map[string]any{"afterUpdating": map[string]any{
+				"own":   map[string]any{"if": map[string]any{"changed": []any{"/etc/containers/compose/shop/.env"}}},
+				"other": map[string]any{"if": map[string]any{"changed": []any{"/etc/containers/compose/other"}}},
+			}},
+		}
+	}
+	if got := effectOf(Side{Spec: spec("1")}, Side{Spec: spec("2")}); !slices.Equal(got.Restarts, []string{"application shop"}) || !slices.Equal(got.Hooks, []string{"afterUpdating/own"}) {
+		t.Errorf("the effect is %+v, want that of variables that changed", got)
+	}
+	if got := effectOf(Side{Spec: spec("1")}, Side{Spec: spec("1")}); len(got.Restarts)+len(got.Hooks) > 0 {
+		t.Errorf("the effect of nothing is %+v", got)
+	}
+}
+
 // The document of pods is a part of the application that names it.
 func TestEffectOf_Pods(t *testing.T) {
 	spec := func(doc string) map[string]any {

@@ -45,7 +45,7 @@ func TestComposeUpdateReplacesWhatChangedOnly(t *testing.T) {
 }
 
 func TestComposeKilledAnywhere(t *testing.T) {
-	killedBetween(t, mixedOne, mixedTwo, "compose-keep.service", 6)
+	killedBetween(t, mixedOne, mixedTwo, "compose-keep.service", 16)
 }
 
 // podman-compose ends well whatever became of its services: the containers

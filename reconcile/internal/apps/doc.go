@@ -1,10 +1,11 @@
 // Package apps makes a device run the applications of a spec: containers of
 // podman, which systemd keeps as units that podman's generator makes of
-// quadlet files.
+// quadlet files, or which podman-compose makes of a compose file.
 //
-// It refuses what that generator refuses, and units that would take the place
-// of the agent's own. It deletes no volume and no image that it did not pull.
-// It writes no quadlet file itself: package files puts them where [Files] says.
+// It refuses what that generator and podman-compose refuse, and units that
+// would take the place of the agent's own. It deletes no volume and no image
+// that it did not pull. It writes no file of theirs itself, and no unit: package
+// files puts them where [Files] says.
 // It asks nobody whether an update may start and counts no tries; package
 // reconcile does.
 //
