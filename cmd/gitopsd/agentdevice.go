@@ -93,9 +93,11 @@ func permission(err error) error {
 	return err
 }
 
-// saysNobody is the first line where no agent answers.
-func (d *device) saysNobody() string {
-	return fmt.Sprintf("NO AGENT ANSWERS at %s; this is what its state on the disk says", agentsocket.Path(d.root))
+// writeNobody is the first line where no agent answers.
+func (d *device) writeNobody(w io.Writer, running bool) {
+	if !running {
+		fmt.Fprintf(w, "NO AGENT ANSWERS at %s; this is what its state on the disk says\n", clean(agentsocket.Path(d.root)))
+	}
 }
 
 // factWidth is the column in which the facts begin.

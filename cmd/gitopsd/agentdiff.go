@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,7 +18,7 @@ import (
 // deviceComparison is the JSON of gitopsd agent diff.
 type deviceComparison struct {
 	schema.TypeMeta
-	Running bool `json:"running"`
+	Running bool `json:"running"` // the agent answered
 	*reconcile.Comparison
 }
 
@@ -74,7 +73,10 @@ Exit codes: 0 nothing differs; 1 it cannot be told; 3 something does.`,
 		if format.value == "json" {
 			err = writeJSON(a.out, doc)
 		} else {
-			err = a.writeComparison(d, doc)
+			if file == "" { // else nobody was asked, and nobody needs to be
+				d.writeNobody(a.out, doc.Running)
+			}
+			err = a.writeComparison(doc)
 		}
 		if err == nil && len(doc.Changes) > 0 {
 			return &exitError{code: exitContent}
@@ -106,7 +108,7 @@ func (a *app) comparedTo(d *device, file string, secrets bool) (*deviceCompariso
 	var data []byte
 	var err error
 	if file == "-" {
-		data, err = io.ReadAll(io.LimitReader(a.in, specLimit))
+		data, err = readAll(a.in, "standard input", specLimit)
 	} else {
 		data, err = readLimited(file, specLimit)
 	}
@@ -125,8 +127,7 @@ func (a *app) comparedTo(d *device, file string, secrets bool) (*deviceCompariso
 		return nil, permission(err)
 	}
 	c.To.Version = file
-	// Nobody was asked, and nobody needs to be.
-	return &deviceComparison{TypeMeta: schema.TypeMeta{APIVersion: schema.APIVersion, Kind: "DeviceComparison"}, Running: true, Comparison: c}, nil
+	return &deviceComparison{TypeMeta: schema.TypeMeta{APIVersion: schema.APIVersion, Kind: "DeviceComparison"}, Comparison: c}, nil
 }
 
 // specLimit bounds a spec in bytes, as the agent bounds its state.
@@ -148,10 +149,7 @@ func hideSecrets(changes []reconcile.Change) {
 	}
 }
 
-func (a *app) writeComparison(d *device, doc *deviceComparison) error {
-	if !doc.Running {
-		fmt.Fprintln(a.out, clean(d.saysNobody()))
-	}
+func (a *app) writeComparison(doc *deviceComparison) error {
 	what := "drift from " + doc.To.Version
 	switch {
 	case doc.Observed:

@@ -36,11 +36,7 @@ knows, gitopsd explain DEVICE says at a desk.`,
 	options := bindLocal(cmd)
 	format.bind(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		d, err := options.resolve(a)
-		if err != nil {
-			return err
-		}
-		s, err := d.standing(cmd)
+		d, s, err := options.standing(cmd, a)
 		if err != nil {
 			return err
 		}
@@ -48,9 +44,7 @@ knows, gitopsd explain DEVICE says at a desk.`,
 		if format.value == "json" {
 			return writeJSON(a.out, doc)
 		}
-		if !doc.Running {
-			fmt.Fprintln(a.out, clean(d.saysNobody()))
-		}
+		d.writeNobody(a.out, doc.Running)
 		for i, reason := range doc.Reasons {
 			label := ""
 			if i == 0 {

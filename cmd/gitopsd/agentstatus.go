@@ -43,20 +43,14 @@ agent's configuration is bad.`,
 	options := bindLocal(cmd)
 	format.bind(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		d, err := options.resolve(a)
-		if err != nil {
-			return err
-		}
-		doc, err := d.standing(cmd)
+		d, doc, err := options.standing(cmd, a)
 		if err != nil {
 			return err
 		}
 		if format.value == "json" {
 			err = writeJSON(a.out, doc)
 		} else {
-			if !doc.Running {
-				fmt.Fprintln(a.out, clean(d.saysNobody()))
-			}
+			d.writeNobody(a.out, doc.Running)
 			writeStanding(a.out, doc, time.Now(), a.look())
 		}
 		if err == nil && !doc.Well {
@@ -65,6 +59,16 @@ agent's configuration is bad.`,
 		return err
 	}
 	return cmd
+}
+
+// standing finds the device, and how it stands.
+func (o *localOptions) standing(cmd *cobra.Command, a *app) (*device, *deviceStanding, error) {
+	d, err := o.resolve(a)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := d.standing(cmd)
+	return d, s, err
 }
 
 // standing asks the agent, or reads the disk.

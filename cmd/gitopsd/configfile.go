@@ -52,8 +52,9 @@ func (c *configured[S]) read(cmd *cobra.Command, env environment, doc any, spec 
 	return list, file, err
 }
 
-// readConfig reads the configuration file of the daemon into v. path is what was asked for; "" = the default place, if
-// there is a file. It gives the file that was read, or "".
+// readConfig reads a configuration file into v. path is what was asked for;
+// "" = the standard place, if there is a file. It gives the file that was read,
+// or "".
 func readConfig(path, standard string, v any) (string, error) {
 	asked := path != ""
 	if !asked {
@@ -81,19 +82,25 @@ func readConfig(path, standard string, v any) (string, error) {
 	return path, nil
 }
 
-// readLimited reads a regular file of at most limit bytes.
+// readLimited reads a file of at most limit bytes.
 func readLimited(path string, limit int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	return readAll(f, path, limit)
+}
+
+// readAll reads at most limit bytes: a part of something is taken for none of
+// it.
+func readAll(from io.Reader, name string, limit int64) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(from, limit+1))
 	if err != nil {
 		return nil, err
 	}
 	if int64(len(data)) > limit {
-		return nil, fmt.Errorf("%s has more than %d bytes", path, limit)
+		return nil, fmt.Errorf("%s has more than %d bytes", name, limit)
 	}
 	return data, nil
 }

@@ -17,13 +17,14 @@ func (r *reader) reportRefs() string { return or(r.spec.Refs.Reports, schema.Def
 // readReports reads what devices said last, by id, from the refs with this
 // prefix. A report that cannot be understood is left out, as a sweep does.
 func (r *reader) readReports(ctx context.Context, prefix string) (map[string]*schema.Report, error) {
+	var tips map[string]map[string][]byte
 	refs, err := r.reports.Refs(ctx, prefix)
-	if err != nil {
-		return nil, repoHint(fmt.Errorf("cannot read the reports: %w", err), r.spec.Repo.URL)
+	if err == nil {
+		tips, err = r.reports.Tips(ctx, refs, reportLimit)
 	}
-	tips, err := r.reports.Tips(ctx, refs, reportLimit)
 	if err != nil {
-		return nil, repoHint(fmt.Errorf("cannot read the reports: %w", err), r.spec.Repo.URL)
+		where, _ := reportsOf(r.spec.Repo, r.spec.Reports)
+		return nil, repoHint(fmt.Errorf("cannot read the reports: %w", err), where.URL)
 	}
 	reports := map[string]*schema.Report{}
 	for ref, files := range tips {
