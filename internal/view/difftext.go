@@ -59,9 +59,10 @@ func refText(r preview.SpecRef) string {
 	return text
 }
 
-// shortDigest is the beginning of a digest, for people.
+// shortDigest is the beginning of a digest, for people. Without its algorithm
+// it would look like a commit.
 func shortDigest(digest string) string {
-	const shown = len("sha256:") + 12
+	const shown = len("sha256:") + 12 // as much as tells two apart, and fits on a line
 	return Clean(digest[:min(len(digest), shown)])
 }
 

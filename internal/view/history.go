@@ -212,7 +212,7 @@ func steps(a *schema.Attempt) []Event {
 	}
 	text := a.Version
 	if a.Digest != "" {
-		text += " (" + ShortDigest(a.Digest) + ")"
+		text += " (" + shortDigest(a.Digest) + ")"
 	}
 	add(a.AssignedAt, EventAssigned, text+" was assigned")
 	if a.StartedAt != nil {
@@ -232,13 +232,6 @@ func steps(a *schema.Attempt) []Event {
 	}
 	slices.SortStableFunc(list, func(a, b Event) int { return cmp.Compare(a.Time.Unix(), b.Time.Unix()) })
 	return list
-}
-
-// ShortDigest is a digest as people write it.
-func ShortDigest(digest string) string {
-	const shown = 12 // as much as tells two apart, and fits on a line
-	hex := strings.TrimPrefix(digest, "sha256:")
-	return hex[:min(len(hex), shown)]
 }
 
 // holds tells of a hold that began or ended, in git or on the device.

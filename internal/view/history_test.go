@@ -109,7 +109,7 @@ func TestHistory(t *testing.T) {
 2026-11-29 12:33Z  verdict    05      Upgrading → Failed
 2026-11-29 12:33Z  ended      05      attempt 2: failed: no uplink\x1b[2J (hooks)
 2026-11-29 12:31Z  started    05      attempt 2: started
-2026-11-29 12:30Z  assigned   04      attempt 2: v1.5.0 (0123456789ab) was assigned in wave canary, by 4f2c91a "gateways: v1.5.0" of Op <op@example.com>; it was Queued since 12:25Z
+2026-11-29 12:30Z  assigned   04      attempt 2: v1.5.0 (sha256:0123456789ab) was assigned in wave canary, by 4f2c91a "gateways: v1.5.0" of Op <op@example.com>; it was Queued since 12:25Z
 2026-11-29 12:25Z  verdict    03      Paused → Queued
 2026-11-29 12:20Z  verdict    02      Queued → Paused: policy gateways is paused: by the brake: look
 2026-11-29 12:00Z  verdict    01      Queued, wanted v1.5.0
