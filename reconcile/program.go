@@ -34,7 +34,7 @@ func (a *Agent) runs(want *schema.AgentProgram) bool {
 	case want == nil:
 		return p.SHA256 == ""
 	}
-	return p.SHA256 == want.Sum() || (p.SHA256 == "" && want.Version == a.cfg.AgentVersion)
+	return p.SHA256 == want.Sum() || (p.SHA256 == "" && program.Same(want.Version, a.cfg.AgentVersion))
 }
 
 // onTrial says that this process runs a program that has to prove itself.
@@ -73,6 +73,9 @@ func (a *Agent) fetchProgram(ctx context.Context, spec *schema.Spec) error {
 	default:
 		a.log.Info("fetching the agent's next program", "version", want.Version, "from", want.URL)
 		err := program.Fetch(ctx, want.URL, func(r io.Reader) error { return a.placeProgram(r, sum) })
+		if errors.Is(err, disk.ErrDamaged) {
+			return failure.Retryable(programComponent, want.Version, "fetch %s: what came has another sha256", want.URL)
+		}
 		if err != nil {
 			return failure.Retryable(programComponent, want.Version, "fetch %s: %w", want.URL, err)
 		}

@@ -32,7 +32,7 @@ func Check(ctx context.Context, path, version string, args, env []string) error 
 	if len(words) < 2 || words[0] != "gitopsd" {
 		return failure.Permanent(component, version, "the program is no gitopsd: it says %q", firstOf(out))
 	}
-	if bare(words[1]) != bare(version) {
+	if !Same(words[1], version) {
 		return failure.Permanent(component, version, "the program says that it is %s", firstOf(words[1]))
 	}
 	if _, err := hooks.Command(ctx, append([]string{path}, args...), "/", env, checkTimeout); err != nil {
@@ -65,8 +65,8 @@ func judge(version, what string, err error) error {
 	return f
 }
 
-// bare is a version without the v that may stand before it.
-func bare(version string) string { return strings.TrimPrefix(version, "v") }
+// Same says that two versions are one; a v may stand before each.
+func Same(a, b string) bool { return strings.TrimPrefix(a, "v") == strings.TrimPrefix(b, "v") }
 
 // firstOf is the beginning of what a stranger said.
 func firstOf(s string) string {

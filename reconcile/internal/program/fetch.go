@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/gitopsd/gitopsd/reconcile/internal/progress"
@@ -32,7 +33,7 @@ var errTooLarge = fmt.Errorf("it has more than the %d MiB that an agent may have
 // Fetch reads what a URL gives into a function, which judges it and may be
 // called once. Redirections are followed, also from https to http: what counts
 // is the sum of what came.
-func Fetch(ctx context.Context, url string, into func(io.Reader) error) error {
+func Fetch(ctx context.Context, from string, into func(io.Reader) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, fetchLimit, fmt.Errorf("it took longer than %s", fetchLimit))
 	defer cancel()
 	transport := &http.Transport{
@@ -40,7 +41,7 @@ func Fetch(ctx context.Context, url string, into func(io.Reader) error) error {
 		DialContext:         (&net.Dialer{Timeout: stall}).DialContext,
 		TLSHandshakeTimeout: stall, ResponseHeaderTimeout: stall,
 	}
-	r := &resumed{ctx: ctx, url: url, client: &http.Client{Transport: transport}, stall: stall, pause: pause}
+	r := &resumed{ctx: ctx, url: from, client: &http.Client{Transport: transport}, stall: stall, pause: pause}
 	defer r.close()
 	if err := r.open(); err != nil {
 		return err
@@ -106,6 +107,10 @@ func (r *resumed) open() error {
 func (r *resumed) why(err error) error {
 	if r.ctx.Err() != nil {
 		return context.Cause(r.ctx)
+	}
+	var told *url.Error
+	if errors.As(err, &told) {
+		return told.Err // who asked knows for what
 	}
 	return err
 }
