@@ -280,6 +280,7 @@ func TestTakenOver(t *testing.T) {
 	if w.starts["web.service"] != 1 {
 		t.Errorf("what ran was started again: %v", w.starts)
 	}
+	w.must(none) // it was ours all the same
 }
 
 func TestDrift(t *testing.T) {

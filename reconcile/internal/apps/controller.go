@@ -24,6 +24,8 @@ type Config struct {
 	Root  *disk.Root
 	State string      // folder below the root: "/var/lib/gitopsd"
 	Warn  func(error) // told what a person should know but stops nothing; nil = nobody
+	// Made says whether a file would not be there without a spec; nil = none is.
+	Made func(path string) bool
 	// What follows is the device's own when it is nil.
 	Connect func(context.Context) (units.Manager, error)
 	Run     Runner
@@ -47,6 +49,9 @@ func New(c Config) (*Controller, error) {
 	}
 	if c.Warn == nil {
 		c.Warn = func(error) {}
+	}
+	if c.Made == nil {
+		c.Made = func(string) bool { return false }
 	}
 	if c.Connect == nil {
 		c.Connect = units.Connect

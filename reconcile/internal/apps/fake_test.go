@@ -104,6 +104,7 @@ func (w *world) agent() *agent {
 	a.Controller, err = New(Config{
 		Root: root, State: "/var/lib/gitopsd", Run: w.run, Generator: "generator",
 		Warn:    func(err error) { w.t.Logf("warning: %v", err) },
+		Made:    a.files.Made,
 		Connect: func(context.Context) (units.Manager, error) { return &manager{w: w}, nil },
 		Uptime:  func() time.Duration { return w.now },
 		Wait:    func(_ context.Context, d time.Duration) error { w.now += d; return nil },

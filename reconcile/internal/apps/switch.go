@@ -143,7 +143,7 @@ func (c *Controller) Prepare(ctx context.Context, spec *schema.Spec, p Payloads,
 			r.Apps[w.name] = &applied{Units: w.units, Before: ran}
 			if whole && !slices.ContainsFunc(drift, func(p string) bool { return w.has(p) }) {
 				r.Apps[w.name].Hash = w.hash
-				if w.units[0].Kind != composeKind { // what nobody but us has begun
+				if !c.made(w) {
 					r.Apps[w.name].Taken = w.hash
 				}
 				continue
@@ -166,6 +166,17 @@ func (c *Controller) Prepare(ctx context.Context, spec *schema.Spec, p Payloads,
 		}
 	}
 	return c.save(r)
+}
+
+// made says whether an application that is not in the record runs from files
+// that are there only because we wrote them: the record was lost.
+func (c *Controller) made(w *want) bool {
+	for file := range w.files {
+		if c.Made(w.folder + "/" + file) {
+			return true
+		}
+	}
+	return false
 }
 
 // runsAlready lists the units of an application that is not in the record and

@@ -156,6 +156,16 @@ func (c *Controller) Watched(spec *schema.Spec) []string {
 	return sortedKeys(seen)
 }
 
+// Made says whether a file would not be there if no spec had asked for it.
+func (c *Controller) Made(p string) bool {
+	real, err := c.root.Resolve(p)
+	if err != nil {
+		return false
+	}
+	e := c.managed[real]
+	return isFile(e) && e.Original == nil
+}
+
 func sortedKeys[V any](m map[string]V) []string {
 	keys := make([]string, 0, len(m))
 	for k := range m {
