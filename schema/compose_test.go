@@ -207,6 +207,17 @@ func TestComposeIsRendered(t *testing.T) {
 	}
 }
 
+// A hook may wait for a change of what an application of compose brings.
+func TestComposeMeetsConditions(t *testing.T) {
+	for folder, want := range map[string]int{"/etc/containers/compose/shop": 0, "/etc/containers/composed": 1} {
+		problems := releaseProblems(t, "{applications: {shop: {compose: {content: \"services: {web: {image: 'example.com/web:1'}}\\n\"}}}, "+
+			"hooks: {afterUpdating: {check: {run: [/bin/true], if: {changed: ["+folder+"]}}}}}")
+		if len(problems) != want {
+			t.Errorf("a hook that waits for %s has the problems\n%s", folder, lines(problems))
+		}
+	}
+}
+
 // A slip is told where it stands; in a template, for the device that it is
 // rendered for.
 func TestComposeSlipsHaveTheirPlace(t *testing.T) {
