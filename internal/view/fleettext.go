@@ -261,8 +261,8 @@ func writeList(b *bytes.Buffer, head string, devices []DeviceView, look Look, te
 
 // inTrouble says whether a person should look at a device that no verdict asks
 // for.
-func (d *DeviceView) inTrouble() bool {
-	return len(d.Trouble) > 0 && kind(d.Code) != planner.Attention
+func (v *DeviceView) inTrouble() bool {
+	return len(v.Trouble) > 0 && kind(v.Code) != planner.Attention
 }
 
 // compared says how far a device is from what it observes.
