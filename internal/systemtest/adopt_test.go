@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// adopted is what runs on the machine before any agent does, and asItIs
-// tells all of it in one text.
+// adopted is what runs on the machine before any agent does, asItIs tells all
+// of it in one text, and everyFile what else might change.
 var (
 	adopted = []string{"web.service", "edge.service", "tool.service"}
 	asItIs  = `cd /etc; find containers/systemd systemd/system edge.conf -type f -o -type l | grep -v gitopsd | sort | xargs ls -ld --time-style=+ | sed 's/^\(\S*\) *[0-9]*/\1/'
@@ -20,11 +20,13 @@ find containers/systemd systemd/system edge.conf -type f | sort | xargs sha256su
 systemctl is-enabled edge.service tool.service
 systemctl is-active web.service edge.service tool.service
 podman ps --format '{{.Names}} {{.Image}}'`
+	everyFile = `find /etc /usr /root -xdev -newer /root/gitopsd.deb -type f ! -path '*gitopsd-agent.service' | sort | xargs --no-run-if-empty sha256sum; podman images --quiet | sort`
 )
 
-// TestSystemAdopted writes down a machine that runs, and has an agent take it
-// over: nothing restarts, and nothing differs. What releases change after that
-// is undone by a reset, to what was there in the beginning.
+// TestSystemAdopted writes down a machine that runs, has an agent look at what
+// would become of it, and then take it over: nothing restarts, and nothing
+// differs. What releases change after that is undone by a reset, to what was
+// there in the beginning.
 func TestSystemAdopted(t *testing.T) {
 	t.Parallel()
 	f := newFleet(newBench(t), t.TempDir())
@@ -48,22 +50,7 @@ func TestSystemAdopted(t *testing.T) {
 	before, ran := b.Run("sh", "-c", asItIs), b.show("InvocationID", adopted...)
 
 	doc := b.Run("sh", "-c", "gitopsd agent import --device gw-1 --label role=gateways --application web --unit edge.service --unit tool.service --file /etc/edge.conf --secrets")
-	f.write("devices/gw-1.yaml", doc)
-	f.push("gw-1 as it is")
-	f.start("daemon", serveArgs(f.path("state"), "--repo", f.bare)...)
-	b.Run("systemctl", "enable", "--now", "gitopsd-agent")
-	f.is("gw-1", "Current", "v1.0.0")
-	if is := b.show("InvocationID", adopted...); !maps.Equal(is, ran) {
-		t.Errorf("what ran as it was written down was started again: %v, was %v", is, ran)
-	}
-	if now := b.Run("sh", "-c", asItIs); now != before {
-		t.Errorf("by the takeover the machine became\n%s\nof\n%s", now, before)
-	}
-	if out, err := b.Try(t.Context(), "gitopsd", "agent", "diff"); err != nil {
-		t.Errorf("the machine differs from what was written down (%v)\n%s", err, out)
-	}
-
-	// Everything that was taken over changes, and more comes.
+	// What is to become of it later is only looked at first.
 	changed := doc
 	for was, is := range map[string]string{
 		"/web:1\n": "/web:2\n", "MemoryMax=200M": "MemoryMax=300M", "          one\n": "          two\n",
@@ -75,6 +62,40 @@ func TestSystemAdopted(t *testing.T) {
 		}
 		changed = strings.Replace(changed, was, is, 1)
 	}
+	f.write("devices/gw-1.yaml", strings.Replace(changed, "    applications:\n", "    onDevice: {mode: observe}\n    applications:\n", 1))
+	f.push("what gw-1 would become")
+	f.start("daemon", serveArgs(f.path("state"), "--repo", f.bare)...)
+	files := b.Run("sh", "-c", everyFile)
+	b.Run("systemctl", "enable", "--now", "gitopsd-agent")
+	f.is("gw-1", "Observing", "v0.0.0")
+	out, err := b.Try(t.Context(), "gitopsd", "agent", "diff")
+	for _, want := range []string{"change /etc/edge.conf", "change /etc/containers/systemd/web.container", "create /etc/systemd/system/own.service", "change units own.service",
+		"change units tool.service (it is active instead of stopped)", "create applications more", "create applications web"} {
+		if err == nil || !strings.Contains(out, want) {
+			t.Errorf("what it observes (%v) lacks %q:\n%s", err, want, out)
+		}
+	}
+	if now := b.Run("sh", "-c", asItIs); now != before || !maps.Equal(b.show("InvocationID", adopted...), ran) {
+		t.Errorf("by being looked at the machine became\n%s\nof\n%s", now, before)
+	}
+	if now := b.Run("sh", "-c", everyFile); now != files {
+		t.Errorf("by being looked at the machine has the files\n%s\nand had\n%s", now, files)
+	}
+
+	f.write("devices/gw-1.yaml", doc)
+	f.push("gw-1 as it is")
+	f.is("gw-1", "Current", "v1.0.0")
+	if is := b.show("InvocationID", adopted...); !maps.Equal(is, ran) {
+		t.Errorf("what ran as it was written down was started again: %v, was %v", is, ran)
+	}
+	if now := b.Run("sh", "-c", asItIs); now != before {
+		t.Errorf("by the takeover the machine became\n%s\nof\n%s", now, before)
+	}
+	if out, err = b.Try(t.Context(), "gitopsd", "agent", "diff"); err != nil {
+		t.Errorf("the machine differs from what was written down (%v)\n%s", err, out)
+	}
+
+	// Everything that was taken over changes, and more comes.
 	f.write("devices/gw-1.yaml", changed)
 	f.push("all of it changes")
 	f.wait("the changed machine", func() error {
