@@ -247,3 +247,23 @@ func TestObserve_Compare(t *testing.T) {
 		t.Errorf("compared with the current one: %+v, %v", c, err)
 	}
 }
+
+// Another system than the booted one is told, and neither staged nor booted.
+func TestObserve_OS(t *testing.T) {
+	d := osDevice(t)
+	spec := osSpec(observing)
+	d.assign(2, "v1.1.0", spec)
+	staged := d.content(osStaged)
+	d.wantOnce(0, "compared")
+	if got := toldOf(d.control.last()); !slices.Contains(got, "change os-2 os-1 is booted") {
+		t.Errorf("would change %q", got)
+	}
+	if got := d.content(osStaged); got != staged || d.content(pendingFile) != "" {
+		t.Errorf("staged is %q", got)
+	}
+	d.boot(true, "os-2\n")
+	d.wantOnce(0)
+	if got := toldOf(d.control.last()); slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, "os-2") }) {
+		t.Errorf("booted as it should be, it would change %q", got)
+	}
+}
