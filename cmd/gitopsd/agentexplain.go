@@ -85,6 +85,9 @@ func reasonsOf(s *deviceStanding, now time.Time) *deviceReasons {
 	for _, f := range r.Failures {
 		because("failed at %s", failureText(&f))
 	}
+	if w := r.WouldChange; w != nil && r.Phase != schema.PhaseObserving {
+		because("nothing has begun since it was told only to compare itself with %s: it is left as it is", w.Version)
+	}
 	if why := s.Waits; why != "" && r.Phase != schema.PhaseWaiting {
 		because("nothing may begin and nothing is repaired: %s", why)
 	}

@@ -28,6 +28,10 @@ func TestReasonsOfADevice(t *testing.T) {
 			"the way back is not finished, and is tried again: 2026-11-29 12:01Z (in 1m30s)|rollback incomplete: a folder"},
 		{"a reboot", reconcile.Standing{Report: schema.Report{Phase: schema.PhaseRebooting, Desired: desired}}, "it reboots into v1.1.0; what comes up must prove itself"},
 		{"half way", reconcile.Standing{Report: schema.Report{Phase: schema.PhaseApplying, Stage: "RECONCILE", Desired: desired}}, "it is on its way to v1.1.0: Applying, RECONCILE"},
+		{"it observes", reconcile.Standing{Report: schema.Report{Phase: schema.PhaseObserving, Reason: "2 things would change", WouldChange: &schema.WouldChange{Version: "v1.1.0"}}},
+			"it only compares itself with v1.1.0, as the spec says (onDevice.mode), and is left as it is: 2 things would change"},
+		{"it observes, and something waits", reconcile.Standing{Report: schema.Report{Phase: schema.PhaseWaiting, Attempt: 7, Reason: "busy", WouldChange: &schema.WouldChange{Version: "v1.0.0"}}},
+			"attempt 7 waits, and has changed nothing: busy|nothing has begun since it was told only to compare itself with v1.0.0: it is left as it is"},
 		{"nothing assigned, held in git", reconcile.Standing{Waits: "held: broken", Report: schema.Report{Phase: schema.PhaseUpdated, Assigned: "nothing is assigned to this device yet"}},
 			"it is on what was assigned to it last|nothing may begin and nothing is repaired: held: broken|what is assigned to it is not acted on: nothing is assigned to this device yet"},
 	} {
