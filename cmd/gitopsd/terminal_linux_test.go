@@ -61,7 +61,7 @@ func onTerminal(t *testing.T, columns uint16, env []string, args ...string) stri
 var escapes = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
 func TestTablesFitTheTerminal(t *testing.T) {
-	const columns = 70
+	const columns = 60
 	dir := starterFleet(t)
 	text := onTerminal(t, columns, nil, "plan", dir)
 	if !strings.Contains(text, "\x1b[") {

@@ -72,7 +72,7 @@ func Render(p *preview.Plan, o Options) string {
 	d.worstCase(p.WorstCase)
 	d.sweep(p)
 	d.everyChange(p.Changes)
-	d.everyDevice(p.Verdicts)
+	d.everyDevice(p)
 	return d.String()
 }
 

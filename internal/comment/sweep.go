@@ -15,7 +15,7 @@ import (
 func (d *document) sweep(p *preview.Plan) {
 	d.counts(p)
 	d.moving(p)
-	d.blocked(p.Verdicts)
+	d.blocked(p)
 }
 
 // counts is a table of the verdicts of each wave.
@@ -71,7 +71,7 @@ func (d *document) moving(p *preview.Plan) {
 			return code(clip(r.Device, longestName)) + " is recalled: " + prose(r.Because)
 		}
 		v := moves[i-len(p.Recalls)]
-		return code(clip(v.Device, longestName)) + ": " + prose(v.Reason)
+		return code(clip(v.Device, longestName)) + ": " + prose(view.WhyText(v, p.Summary.Assumed))
 	})
 }
 
@@ -84,8 +84,8 @@ type standing struct {
 
 // blocked groups the devices that do not move, though they are not where they
 // should be, by the reason.
-func (d *document) blocked(verdicts []preview.Verdict) {
-	groups := standings(verdicts)
+func (d *document) blocked(p *preview.Plan) {
+	groups := standings(p)
 	const most = 30 // reasons
 	d.table(keepBlocked, "Waiting", []string{"verdict", "devices", "reason"}, most, len(groups), func(i int) []string {
 		g := &groups[i]
@@ -95,17 +95,17 @@ func (d *document) blocked(verdicts []preview.Verdict) {
 
 // standings are the groups, those first that somebody has to do something about,
 // and then the largest.
-func standings(verdicts []preview.Verdict) []standing {
+func standings(p *preview.Plan) []standing {
 	type key struct{ code, reason string }
 	at := map[key]int{}
 	var list []standing
-	for i := range verdicts {
-		v := &verdicts[i]
+	for i := range p.Verdicts {
+		v := &p.Verdicts[i]
 		switch planner.Code(v.Code) {
 		case planner.Current, planner.Upgrading, planner.Upgrade:
 			continue
 		}
-		k := key{v.Code, view.WhyText(v)}
+		k := key{v.Code, view.WhyText(v, p.Summary.Assumed)}
 		n, known := at[k]
 		if !known {
 			n = len(list)
@@ -156,15 +156,24 @@ func urgency(code string) int {
 	return 0 // needs attention, or is of a newer program
 }
 
-// everyDevice is a table of all devices, folded.
-func (d *document) everyDevice(verdicts []preview.Verdict) {
-	open, closing := fold("The verdict for " + counted(len(verdicts), "device"))
+// everyDevice is a table of all devices, folded. A version that is assumed of
+// all of them is no column.
+func (d *document) everyDevice(p *preview.Plan) {
+	open, closing := fold("The verdict for " + counted(len(p.Verdicts), "device"))
+	assumed := p.Summary.Assumed
+	const version = 2 // its column
+	cells := func(all ...string) []string {
+		if assumed {
+			return slices.Delete(all, version, version+1)
+		}
+		return all
+	}
 	d.add(part{
 		keep: keepEveryDevice, title: "the verdict of each device", close: closing, more: "\n",
-		open: open + tableHead([]string{"device", "verdict", "version", "target", "reason"}),
-		rows: len(verdicts), row: func(i int) string {
-			v := &verdicts[i]
-			return tableRow([]string{code(clip(v.Device, longestName)), prose(v.Code), orDash(v.Version), orDash(v.Target), prose(view.WhyText(v))})
+		open: open + tableHead(cells("device", "verdict", "version", "target", "reason")),
+		rows: len(p.Verdicts), row: func(i int) string {
+			v := &p.Verdicts[i]
+			return tableRow(cells(code(clip(v.Device, longestName)), prose(v.Code), orDash(v.Version), orDash(v.Target), prose(view.WhyText(v, assumed))))
 		},
 	})
 }

@@ -104,10 +104,11 @@ func (t *planText) devices(p *preview.Plan, wide bool) error {
 		table.Head = []string{"DEVICE", "VERDICT", "POLICY", "WAVE", "VERSION", "TARGET", "QUEUE", "NOT BEFORE", "REASON"}
 		table.Spare = []string{"NOT BEFORE", "QUEUE", "WAVE", "VERSION", "POLICY", "TARGET"}
 	}
+	assumed := p.Summary.Assumed
 	for i := range p.Verdicts {
 		v := &p.Verdicts[i]
 		if !wide {
-			table.Row(v.Device, v.Code, or(v.Version, "-"), or(v.Target, "-"), reasonText(v))
+			table.Row(v.Device, v.Code, or(v.Version, "-"), or(v.Target, "-"), reasonText(v, assumed))
 			continue
 		}
 		queue, notBefore := "-", "-"
@@ -117,22 +118,29 @@ func (t *planText) devices(p *preview.Plan, wide bool) error {
 		if v.NotBefore != nil {
 			notBefore = v.NotBefore.UTC().Format("2006-01-02T15:04Z")
 		}
-		table.Row(v.Device, v.Code, or(v.Policy, "-"), or(v.Wave, "-"), or(v.Version, "-"), or(v.Target, "-"), queue, notBefore, WhyText(v))
+		table.Row(v.Device, v.Code, or(v.Policy, "-"), or(v.Wave, "-"), or(v.Version, "-"), or(v.Target, "-"), queue, notBefore, WhyText(v, assumed))
+	}
+	if assumed {
+		table.drop("VERSION") // it is one for all, which the summary names
 	}
 	if table.fits(t.look) {
 		return table.Write(t.b, t.look)
 	}
 	for i := range p.Verdicts {
 		v := &p.Verdicts[i]
-		t.line(0, fmt.Sprintf("%s  %s  %s → %s", Clean(v.Device), Clean(v.Code), Clean(or(v.Version, "-")), Clean(or(v.Target, "-"))))
-		t.line(2, Clean(reasonText(v)))
+		from := Clean(or(v.Version, "-")) + " "
+		if assumed {
+			from = ""
+		}
+		t.line(0, fmt.Sprintf("%s  %s  %s→ %s", Clean(v.Device), Clean(v.Code), from, Clean(or(v.Target, "-"))))
+		t.line(2, Clean(reasonText(v, assumed)))
 	}
 	return nil
 }
 
 // reasonText is the reason with what moves with other devices.
-func reasonText(v *preview.Verdict) string {
-	reason := WhyText(v)
+func reasonText(v *preview.Verdict, assumed bool) string {
+	reason := WhyText(v, assumed)
 	if v.Position > 0 {
 		reason += fmt.Sprintf(" (number %d)", v.Position)
 	}
@@ -140,12 +148,16 @@ func reasonText(v *preview.Verdict) string {
 }
 
 // WhyText is the reason in full. The detail of a closed wave does not name the
-// wave that it speaks of.
-func WhyText(v *preview.Verdict) string {
+// wave that it speaks of. A version that is assumed of all devices is left out.
+func WhyText(v *preview.Verdict, assumed bool) string {
 	if v.Code == string(planner.CodeWave) && v.Detail != "" {
 		return v.Reason + ": " + v.Detail
 	}
-	return or(v.Detail, v.Reason)
+	why := or(v.Detail, v.Reason)
+	if assumed {
+		why = strings.TrimPrefix(why, "from "+v.Version+" ")
+	}
+	return why
 }
 
 // CodeOrder lists the codes that were counted in the order of the planner's

@@ -63,6 +63,15 @@ func (t *Table) Row(cells ...string) {
 	t.rows = append(t.rows, row)
 }
 
+// drop takes a column away again.
+func (t *Table) drop(head string) {
+	at := slices.Index(t.Head, head)
+	t.Head = slices.Delete(t.Head, at, at+1)
+	for i := range t.rows {
+		t.rows[i] = slices.Delete(t.rows[i], at, at+1)
+	}
+}
+
 // Paint colours one cell of the row that was added last.
 func (t *Table) Paint(column int, color string) {
 	t.rows[len(t.rows)-1][column].color = color
