@@ -70,6 +70,9 @@ func (a *Agent) confirm(ctx context.Context, spec *schema.Spec) error {
 	for {
 		progress.Within(ctx, stepLimit)
 		err := a.answers(ctx, timeout, reach(spec))
+		if err == nil && a.onTrial() {
+			err = a.converses(timeout)
+		}
 		if err == nil && !a.clockSet() {
 			err = errNoClock // nothing would ever be polled
 		}
@@ -133,6 +136,18 @@ func (a *Agent) answers(ctx, timeout context.Context, urls []string) error {
 		if err := reachable(one, u); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// converses proves that this program can do all that another update of it will
+// need: read what is assigned, and be heard.
+func (a *Agent) converses(ctx context.Context) error {
+	if _, _, err := a.look(ctx); err != nil {
+		return fmt.Errorf("what is assigned cannot be read: %w", err)
+	}
+	if err := a.reports.flush(ctx); err != nil {
+		return fmt.Errorf("its report was not accepted: %w", err)
 	}
 	return nil
 }

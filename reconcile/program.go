@@ -68,8 +68,8 @@ func (a *Agent) fetchProgram(ctx context.Context, spec *schema.Spec) error {
 	sum := want.Sum()
 	switch {
 	case a.hasProgram(sum):
-	case want.URL == "":
-		return failure.Permanent(programComponent, want.Version, "nothing says where the program is")
+	case want.URL == "" || !sumForm.MatchString(sum):
+		return failure.Permanent(programComponent, want.Version, "a URL and a sha256 are wanted")
 	default:
 		a.log.Info("fetching the agent's next program", "version", want.Version, "from", want.URL)
 		err := program.Fetch(ctx, want.URL, func(r io.Reader) error { return a.placeProgram(r, sum) })
@@ -89,9 +89,6 @@ func (a *Agent) fetchProgram(ctx context.Context, spec *schema.Spec) error {
 
 // placeProgram writes a program to its place.
 func (a *Agent) placeProgram(r io.Reader, sum string) error {
-	if !sumForm.MatchString(sum) {
-		return fmt.Errorf("%q is no sha256", sum)
-	}
 	dir := programFolder(sum)
 	if _, err := a.root.MkdirAll(dir, privDir); err != nil {
 		return err

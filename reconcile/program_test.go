@@ -47,7 +47,7 @@ func TestProgramOfThePackageWillDo(t *testing.T) {
 	}
 	p.packaged = "v1.6.0" // by the package manager
 	p.boot()
-	if r := p.control.last(); len(r.Drift) != 1 || r.Drift[0] != "agent" || !strings.Contains(r.Reason, "v1.6.0 runs instead of v1.5.0") {
+	if r := p.control.last(); len(r.Drift) != 1 || r.Drift[0] != "agent" || !strings.Contains(r.DriftReason, "v1.6.0 runs instead of v1.5.0") {
 		t.Errorf("the report is %+v", r)
 	}
 }
@@ -61,6 +61,8 @@ func TestProgramIsNoGood(t *testing.T) {
 		}{
 			"crashes":        {func(p *programmed) { p.crashes["v1.5.0"] = true }, "it was started 3 times, and did not prove itself"},
 			"reaches nobody": {func(p *programmed) { p.mute["v1.5.0"] = true }, "no answer within"},
+			"is not heard":   {func(p *programmed) { p.unheard["v1.5.0"] = true }, "no answer within 1ms: its report was not accepted"},
+			"cannot read":    {func(p *programmed) { p.blind["v1.5.0"] = true }, "no answer within"},
 		} {
 			t.Run(name+" from "+from, func(t *testing.T) {
 				p := onPackage(t)
@@ -179,7 +181,7 @@ func TestProgramAndItsRecordAreDamaged(t *testing.T) {
 				p.is("v1.1.0", "v1.5.0")
 				return
 			}
-			if r := p.control.last(); r.AgentVersion != "v1.0.0" || !strings.Contains(r.Reason, "v1.0.0 runs instead of v1.5.0; v1.5.0 could not be started: ") {
+			if r := p.control.last(); r.AgentVersion != "v1.0.0" || !strings.Contains(r.DriftReason, "v1.0.0 runs instead of v1.5.0; v1.5.0 could not be started: ") {
 				t.Errorf("the report is %+v", r)
 			}
 			p.assignProgram(3, "v1.2.0", "v1.6.0") // what is not mended is replaced

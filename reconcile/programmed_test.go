@@ -29,13 +29,15 @@ type programmed struct {
 	versions map[string]string // of programs, by sum
 	crashes  map[string]bool   // programs that end as soon as they are started
 	mute     map[string]bool   // programs that do not reach control
+	unheard  map[string]bool   // programs whose reports are not accepted
+	blind    map[string]bool   // programs that cannot read what is assigned
 	packaged string            // version of the one of the package
 	started  []string          // versions, one for each process
 	step     func(op, path string) error
 }
 
 func onPackage(t *testing.T) *programmed {
-	p := &programmed{device: onV1(t), versions: map[string]string{}, crashes: map[string]bool{}, mute: map[string]bool{}, packaged: "v1.0.0"}
+	p := &programmed{device: onV1(t), versions: map[string]string{}, crashes: map[string]bool{}, mute: map[string]bool{}, unheard: map[string]bool{}, blind: map[string]bool{}, packaged: "v1.0.0"}
 	p.cfg.InitialVersion = ""
 	return p
 }
@@ -83,9 +85,15 @@ func (p *programmed) boot() (res Result, dead bool) {
 		c := p.cfg
 		c.AgentVersion, c.Step = version, p.step
 		c.Program = &Program{SHA256: one.SHA256, Trouble: one.Trouble, Refused: one.Refused, Watched: true}
-		p.control.answers = nil
+		p.control.answers, p.control.onReport, p.control.lookErr = nil, nil, nil
 		if p.mute[version] {
 			p.control.answers = func() error { return errDead }
+		}
+		if p.unheard[version] {
+			p.control.onReport = func(*schema.Report) error { return errDead }
+		}
+		if p.blind[version] {
+			p.control.lookErr = errDead
 		}
 		a, err := New(c)
 		if err == nil {
