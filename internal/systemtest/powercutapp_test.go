@@ -12,9 +12,13 @@ import (
 // appPowerCuts are in an ordinary run; GITOPSD_POWER_CUTS has more of them.
 const appPowerCuts = 3
 
+// inTime makes an application be judged within the time between two cuts.
+var inTime = strings.NewReplacer("timeout: 20s, stableFor: 3s", "timeout: 10s, stableFor: 2s", "timeout: 15s, stableFor: 2s", "timeout: 10s, stableFor: 2s")
+
 // TestSystemPowerCutApplication takes the power at any moment of an update of
-// an application, or of the rollback of one that does not become healthy. Each
-// time the container of a good spec runs in the end, alone.
+// an application, of quadlets or of compose, or of the rollback of one that does
+// not become healthy. Each time the container of a good spec runs in the end,
+// alone.
 func TestSystemPowerCutApplication(t *testing.T) {
 	t.Parallel()
 	cuts := cutsOf(appPowerCuts)
@@ -29,12 +33,21 @@ func TestSystemPowerCutApplication(t *testing.T) {
 	next := func(bad bool) (version string) {
 		state++
 		version = fmt.Sprintf("v1.0.%d", state)
-		more := "Environment=N=" + version
-		if bad {
-			more += " MODE=end\n          [Service]\n          Restart=always\n          RestartSec=1"
+		digest, spec := reg.image("web", version, version), ""
+		if rnd.IntN(2) == 0 {
+			more := "Environment=N=" + version
+			if bad {
+				more += " MODE=end\n          [Service]\n          Restart=always\n          RestartSec=1"
+			}
+			spec = webSpec(reg.addr+"/web@"+digest, more)
+		} else {
+			more := "            environment: {N: " + version + "}"
+			if bad {
+				more = "            environment: {MODE: end}"
+			}
+			spec = composeSpec(reg.addr+"/web", version, more)
 		}
-		spec := webSpec(reg.addr+"/web@"+reg.image("web", version, version), more)
-		f.release("gateways", version, strings.ReplaceAll(spec, "timeout: 20s, stableFor: 3s", "timeout: 10s, stableFor: 2s"))
+		f.release("gateways", version, inTime.Replace(spec))
 		f.policy("gateways", version, 1, 0)
 		f.push(version)
 		return version
