@@ -30,7 +30,10 @@ type Config struct {
 	ReportRefs string        // prefix of report refs; "" = schema.DefaultReportRefs
 	Limit      int64         // of what is read from one ref, bytes; 0 = DefaultLimit
 	Timeout    time.Duration // of one operation; 0 = DefaultTimeout
-	Logger     *slog.Logger  // nil = none
+	// Kept gives the digests of the payloads that the device has, which need
+	// not come again; nil = none.
+	Kept   func() []string
+	Logger *slog.Logger // nil = none
 }
 
 // Control reads assignments and sends reports of one device.
@@ -41,9 +44,11 @@ type Control struct {
 	timeout              time.Duration
 	log                  *slog.Logger
 	remote, reports      *connection
+	kept                 func() []string
 
 	looking    sync.Mutex // one look at a time
 	seen       look       // the newest
+	wholly     bool       // the next look reads what the device keeps, too
 	generation int64      // highest seen
 
 	reporting sync.Mutex // one report at a time
@@ -57,7 +62,7 @@ func New(c Config) (*Control, error) {
 	if c.Device == "" || c.Remote.URL == nil || c.Remote.Open == nil {
 		return nil, errors.New("agentsync: device and remote are needed")
 	}
-	ctl := &Control{device: c.Device, limit: c.Limit, timeout: c.Timeout, log: c.Logger, remote: &connection{target: c.Remote}}
+	ctl := &Control{device: c.Device, limit: c.Limit, timeout: c.Timeout, log: c.Logger, kept: c.Kept, remote: &connection{target: c.Remote}}
 	if ctl.reports = ctl.remote; c.Reports != nil {
 		ctl.reports = &connection{target: *c.Reports}
 	}

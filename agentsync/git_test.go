@@ -228,3 +228,34 @@ func TestReport_OverWhatAPowerCutLeft(t *testing.T) {
 		})
 	}
 }
+
+// What the device keeps does not come again, unless it turns out to be needed.
+func TestLook_LeavesOutWhatTheDeviceKeeps(t *testing.T) {
+	dir := t.TempDir()
+	fleet := gitserver.Bare(t, dir, "fleet.git")
+	url := gitserver.New(t, dir).URL + "/fleet.git"
+	large, other := strings.Repeat("large\n", 1000), "other"
+	kept := []string{schema.PayloadDigest([]byte(large)), schema.PayloadDigest([]byte("of before"))}
+	c, err := New(Config{Remote: realTarget(at(url)), Device: device, Kept: func() []string { return kept }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	look := func(when string, want int) {
+		t.Helper()
+		d, problem, err := c.Look(t.Context())
+		if err != nil || problem != "" || d.Assignment == nil || len(d.Payloads) != want {
+			t.Errorf("%s: %d payloads of %v, %q %v; want %d", when, len(d.Payloads), d.Assignment, problem, err, want)
+		}
+	}
+	deliver(t, fleet, delivery(t, nil, large, other))
+	look("first", 1)
+	look("again", 0)
+	c.Forget()
+	look("when all is needed", 2)
+	deliver(t, fleet, delivery(t, func(a *schema.Assignment) { a.Generation++ }, large, other))
+	look("the next one", 1)
+	kept = nil
+	deliver(t, fleet, delivery(t, func(a *schema.Assignment) { a.Generation += 2 }, large, other))
+	look("when nothing is kept", 2)
+}

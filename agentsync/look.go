@@ -31,7 +31,8 @@ type look struct {
 
 // Look reads the delivery ref and checks what stands there: name, digest,
 // payloads. With an unchanged ref it is one small request, and the payloads,
-// which were given before, are left out. An error means that nothing is known;
+// which were given before, are left out; so are those that the device keeps,
+// where the server can leave them out. An error means that nothing is known;
 // an unusable document is a delivery with a revision and no assignment, and
 // problem says why. A spec that this program does not understand is usable
 // where its digest is right: it can then be refused by name.
@@ -45,7 +46,7 @@ func (c *Control) Look(ctx context.Context) (d schema.Delivery, problem string, 
 		return d, "", fmt.Errorf("look at %s: %w", c.deviceRef, err)
 	}
 	defer release()
-	commit, files, err := s.remote.Read(ctx, c.deviceRef, c.seen.revision, c.limit)
+	commit, files, err := c.read(ctx, s.remote)
 	if err != nil {
 		return d, "", fmt.Errorf("look at %s: %w", c.deviceRef, err)
 	}
@@ -55,7 +56,7 @@ func (c *Control) Look(ctx context.Context) (d schema.Delivery, problem string, 
 	}
 	d.Revision = commit
 	if files != nil || commit != c.seen.revision {
-		c.seen = look{revision: commit}
+		c.seen, c.wholly = look{revision: commit}, false
 		doc, payloads, why := c.check(files)
 		if why != "" {
 			c.seen.problem = "delivery " + short(commit) + ": " + why
@@ -69,18 +70,31 @@ func (c *Control) Look(ctx context.Context) (d schema.Delivery, problem string, 
 	return d, c.seen.problem, nil
 }
 
+// read reads the delivery, but for payloads that the device keeps.
+func (c *Control) read(ctx context.Context, r Remote) (commit string, files map[string][]byte, err error) {
+	if s, ok := r.(sparing); ok && c.kept != nil && !c.wholly {
+		return s.ReadBut(ctx, c.deviceRef, c.seen.revision, c.limit, func() (paths []string) {
+			for _, digest := range c.kept() {
+				paths = append(paths, payloadFolder+strings.TrimPrefix(digest, "sha256:"))
+			}
+			return paths
+		})
+	}
+	return r.Read(ctx, c.deviceRef, c.seen.revision, c.limit)
+}
+
 // Forget makes the next Look read everything again, for payloads that are
 // needed once more.
 func (c *Control) Forget() {
 	c.looking.Lock()
 	defer c.looking.Unlock()
-	c.seen = look{}
+	c.seen, c.wholly = look{}, true
 }
 
 func short(commit string) string { return commit[:min(len(commit), 7)] }
 
-// check gives the document and the payloads that its spec names, or why they
-// cannot be used.
+// check gives the document and the payloads that its spec names, as far as they
+// had to come, or why they cannot be used.
 func (c *Control) check(files map[string][]byte) (doc *schema.Assignment, payloads map[string][]byte, problem string) {
 	data, ok := files[assignmentFile]
 	if !ok {
@@ -121,6 +135,8 @@ func (c *Control) check(files map[string][]byte) (doc *schema.Assignment, payloa
 		switch {
 		case !ok:
 			return nil, nil, fmt.Sprintf("payload %s is missing", name)
+		case data == nil && c.kept != nil:
+			continue // the device has it
 		case schema.PayloadDigest(data) != name:
 			return nil, nil, fmt.Sprintf("payload %s has other content", name)
 		}

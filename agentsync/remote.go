@@ -20,3 +20,9 @@ type Remote interface {
 	Answers(ctx context.Context) error
 	Close() error
 }
+
+// sparing is a Remote that can leave out what the device has: a file whose path
+// known gives is nil then. known is asked only when the tip is another one.
+type sparing interface {
+	ReadBut(ctx context.Context, ref, have string, limit int64, known func() []string) (commit string, files map[string][]byte, err error)
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -79,6 +80,15 @@ func TestPayloadsArriveAndGo(t *testing.T) {
 	d.wantOnce(0, "updated")
 	if d.content("/etc/p") != string(data) {
 		t.Fatal("payload is not in place")
+	}
+	// What is no payload, or not the one that its name says, is not kept.
+	d.write(payloadDir+"/"+strings.Repeat("0", 64), "damaged")
+	d.write(payloadDir+"/README", "by hand")
+	if kept := KeptPayloads(d.root); !slices.Equal(kept, []string{sum}) {
+		t.Errorf("kept are %q", kept)
+	}
+	if kept := KeptPayloads(d.host("/none")); kept != nil {
+		t.Errorf("of a device without any, kept are %q", kept)
 	}
 	// the delivery need not bring it again: drift is repaired from disk
 	d.control.delivery.Payloads = nil

@@ -50,6 +50,32 @@ func (a *Agent) payload(digest string) ([]byte, error) {
 	return b, nil
 }
 
+// KeptPayloads gives the digests of the payloads that are whole on the device
+// with this root: they need not be delivered again.
+func KeptPayloads(root string) []string {
+	r, err := disk.Open(root, disk.Options{Step: func(string, string) error { return errReadOnly }})
+	if err != nil {
+		return nil
+	}
+	defer r.Close()
+	entries, err := r.List(payloadDir)
+	if err != nil {
+		return nil
+	}
+	var kept []string
+	for _, e := range entries {
+		digest := "sha256:" + e.Name()
+		p, err := payloadPath(digest)
+		if err != nil {
+			continue
+		}
+		if b, err := r.ReadFile(p, payloadLimit); err == nil && schema.PayloadDigest(b) == digest {
+			kept = append(kept, digest)
+		}
+	}
+	return kept
+}
+
 // prefetch has every payload of the spec on disk when it returns nil.
 func (a *Agent) prefetch(spec *schema.Spec) error {
 	if err := a.prefetchFiles(payloadsOf(spec)); err != nil {

@@ -38,19 +38,26 @@ func (d *Device) URL() string { return d.at.String() }
 // Where the ref could be read and what it names could not, commit is given
 // with the error.
 func (d *Device) Read(ctx context.Context, ref, have string, limit int64) (commit string, files map[string][]byte, err error) {
+	return d.ReadBut(ctx, ref, have, limit, nil)
+}
+
+// ReadBut is Read where the caller has the content of some files already: known
+// gives their paths, and is asked only when the tip is another one. Where the
+// server can leave content out, those of them that are in the tip are nil.
+func (d *Device) ReadBut(ctx context.Context, ref, have string, limit int64, known func() []string) (commit string, files map[string][]byte, err error) {
 	ctx, cancel := d.within(ctx)
 	defer cancel()
 	if limit <= 0 {
 		limit = defaultTip
 	}
-	id, files, err := d.read(ctx, ref, have, limit)
+	id, files, err := d.read(ctx, ref, have, limit, known)
 	if err != nil {
 		return optional(id), nil, d.wrap("read", ref, err)
 	}
 	return optional(id), files, nil
 }
 
-func (d *Device) read(ctx context.Context, ref, have string, limit int64) (oid, map[string][]byte, error) {
+func (d *Device) read(ctx context.Context, ref, have string, limit int64, known func() []string) (oid, map[string][]byte, error) {
 	if err := validRef(ref); err != nil {
 		return zero, nil, err
 	}
@@ -63,7 +70,7 @@ func (d *Device) read(ctx context.Context, ref, have string, limit int64) (oid, 
 		if err != nil || id.IsZero() || id == old {
 			return id, nil, err
 		}
-		files, err := tipFiles(ctx, d.object, id, limit)
+		files, err := tipFiles(ctx, d.object, id, limit, nil)
 		// What was inflated on the way, and the indexes of the packs, are of
 		// no use for the next delivery: a device stays small.
 		d.objs.reopen()
@@ -71,12 +78,17 @@ func (d *Device) read(ctx context.Context, ref, have string, limit int64) (oid, 
 	}
 	id := zero
 	var pack *packData
+	var spared map[string]bool
 	err = d.remote.upload(ctx, question{prefixes: []string{ref}, exact: true}, func(l *listing) (*fetchRequest, error) {
 		id = l.refs[ref]
 		if id.IsZero() || id == old {
 			return nil, nil
 		}
-		return &fetchRequest{wants: []oid{id}, depth: 1}, nil
+		req := &fetchRequest{wants: []oid{id}, depth: 1}
+		if spared = spare(l, known); spared != nil {
+			req.filter = noContent
+		}
+		return req, nil
 	}, func(r io.Reader) (err error) {
 		pack, err = readPack(r, &memoryPack{}, tipLimits(limit, 1), nil)
 		return err
@@ -84,7 +96,14 @@ func (d *Device) read(ctx context.Context, ref, have string, limit int64) (oid, 
 	if err != nil || pack == nil {
 		return id, nil, err
 	}
-	files, err := tipFiles(ctx, pack.typed, id, limit)
+	if spared == nil {
+		files, err := tipFiles(ctx, pack.typed, id, limit, nil)
+		return id, files, err
+	}
+	files, err := d.readRest(ctx, pack, id, limit, spared)
+	if errors.Is(err, errMissing) || hasKind(err, kindNotFound) || hasKind(err, kindCorrupt) {
+		return d.read(ctx, ref, "", limit, nil) // its server does not give single files after all
+	}
 	return id, files, err
 }
 

@@ -39,8 +39,9 @@ func tipLimits(limit int64, n int) packLimits {
 var errTipLimit = errors.New("larger than allowed")
 
 // tipFiles reads the files of a commit's tree, of at most limit bytes in
-// total, names included.
-func tipFiles(ctx context.Context, get func(context.Context, oid, objectType, int64) ([]byte, error), id oid, limit int64) (map[string][]byte, error) {
+// total, names included. lacking is asked of a file that is not there: whether
+// to go on with no content for it; nil = no.
+func tipFiles(ctx context.Context, get func(context.Context, oid, objectType, int64) ([]byte, error), id oid, limit int64, lacking func(path string, blob oid) bool) (map[string][]byte, error) {
 	data, err := get(ctx, id, typeCommit, tipSlack)
 	if err != nil {
 		return nil, err
@@ -63,8 +64,14 @@ func tipFiles(ctx context.Context, get func(context.Context, oid, objectType, in
 			return fail(kindRefused, "more than %d bytes: %w", limit, errTipLimit)
 		}
 		blob, err := get(ctx, e.id, typeBlob, left)
-		if err != nil {
+		switch {
+		case errors.Is(err, errMissing) && lacking != nil && lacking(path, e.id):
+			files[path] = nil
+			return nil
+		case err != nil:
 			return err
+		case blob == nil:
+			blob = []byte{} // which is there
 		}
 		if left -= int64(len(blob)); left < 0 {
 			return fail(kindRefused, "more than %d bytes: %w", limit, errTipLimit)
@@ -100,7 +107,7 @@ func (r *Repo) tips(ctx context.Context, refs map[string]string, limit int64) (m
 	}
 	out := map[string]map[string][]byte{}
 	take := func(id oid, get func(context.Context, oid, objectType, int64) ([]byte, error)) error {
-		files, err := tipFiles(ctx, get, id, limit)
+		files, err := tipFiles(ctx, get, id, limit, nil)
 		if err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()

@@ -289,6 +289,7 @@ func newControl(spec schema.AgentSpec, root string, logger *slog.Logger) (*agent
 	config := agentsync.Config{
 		Remote: agentsync.Target{URL: fixed(spec.Repo.URL), Open: open(spec.Repo)},
 		Device: spec.Device, DeviceRefs: spec.Refs.Devices, ReportRefs: spec.Refs.Reports, Timeout: timeout, Logger: logger,
+		Kept: func() []string { return reconcile.KeptPayloads(root) },
 	}
 	if spec.RepoFrom != "" {
 		config.Remote.URL = agentsync.URLFile(root, spec.RepoFrom)
