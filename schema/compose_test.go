@@ -47,6 +47,14 @@ func TestReadCompose(t *testing.T) {
 	}
 }
 
+// Of two services of one name the last counts, as for the tool.
+func TestComposeNamesOnce(t *testing.T) {
+	file, slips := ReadCompose("shop", []byte("x-more: &more {web: {image: \"c:1\"}}\nservices: {web: {image: \"a:1\"}, web: {image: \"b:1\"}, <<: *more}\n"))
+	if len(slips) > 0 || !slices.Equal(file.Images(nil), []string{"b:1"}) {
+		t.Errorf("it is read as %+v with %+v", file, slips)
+	}
+}
+
 func TestComposeSlips(t *testing.T) {
 	service := func(fields string) string {
 		return "services:\n  web: {image: \"example.com/web:1\", " + fields + "}\n"
@@ -78,6 +86,8 @@ func TestComposeSlips(t *testing.T) {
 		service("networks: {back: {aliases: [x]}}"):                  "not declared",
 		service("depends_on: [db]"):                                  "depends on",
 		service("") + "secrets: {s: {file: ./s}}":                    "./s",
+		service("") + "configs: {c: {file: c}}":                      "\"c\"",
+		service("") + "secrets: {s: {file: /etc/s}}":                 "",
 		service("extends: {file: base.yaml, service: x}"):            "",
 		service("restart: 'no'"):                                     "",
 		service("env_file: [{path: ./a, required: false}]"):          "",

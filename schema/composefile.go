@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path"
 	"slices"
 	"sort"
-	"strconv"
 	"strings"
 	"time"
 
@@ -53,6 +51,11 @@ func (m composeMap) get(name string) (key, value *yaml.Node) {
 		}
 	}
 	return nil, nil
+}
+
+func (m composeMap) has(name string) bool {
+	key, _ := m.get(name)
+	return key != nil
 }
 
 // ReadCompose reads the compose file of an application. It looks for what
@@ -155,7 +158,12 @@ func (r *composeReading) mapping(n *yaml.Node, depth int) composeMap {
 		own = append(own, composeEntry{key, r.resolved(value)})
 	}
 	slices.Reverse(own) // the last of two counts
-	return append(own, merged...)
+	seen := map[string]bool{}
+	return slices.DeleteFunc(append(own, merged...), func(e composeEntry) bool {
+		again := seen[e.key.Value]
+		seen[e.key.Value] = true
+		return again
+	})
 }
 
 // list gives what stands in a list, or a scalar as the only one.
@@ -179,8 +187,8 @@ func (r *composeReading) list(n *yaml.Node) []*yaml.Node {
 	return nil
 }
 
-// text gives a scalar.
-func text(n *yaml.Node) string {
+// scalarText gives a scalar.
+func scalarText(n *yaml.Node) string {
 	if n == nil || n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" {
 		return ""
 	}
@@ -190,7 +198,10 @@ func text(n *yaml.Node) string {
 // isFixed says whether a value has no variables.
 func isFixed(s string) bool { return !strings.Contains(s, "$") }
 
-func isRelative(p string) bool { return isFixed(p) && strings.HasPrefix(p, ".") }
+// isRelative says whether a path leads from where the compose file is.
+func isRelative(p string) bool {
+	return p != "" && isFixed(p) && !strings.HasPrefix(p, "/") && !strings.HasPrefix(p, "~")
+}
 
 func (r *composeReading) document(root *yaml.Node) {
 	top := r.mapping(root, 0)
@@ -198,8 +209,8 @@ func (r *composeReading) document(root *yaml.Node) {
 		r.slip(root, "begin it with services:", "the compose file is no mapping")
 		return
 	}
-	if _, name := top.get("name"); name != nil && text(name) != r.application && isFixed(text(name)) {
-		r.slip(name, "remove name", "the project is called as its application, %s, and not %s", quote(r.application), quote(clip(text(name))))
+	if _, name := top.get("name"); name != nil && scalarText(name) != r.application && isFixed(scalarText(name)) {
+		r.slip(name, "remove name", "the project is called as its application, %s, and not %s", quote(r.application), quote(clip(scalarText(name))))
 	}
 	if key, include := top.get("include"); include != nil {
 		r.slip(key, "write it out in this file", "include names compose files that are not on the device")
@@ -207,7 +218,7 @@ func (r *composeReading) document(root *yaml.Node) {
 	for _, field := range []string{"configs", "secrets"} {
 		_, declared := top.get(field)
 		for _, e := range r.mapping(declared, 0) {
-			if _, file := r.mapping(e.value, 0).get("file"); isRelative(text(file)) {
+			if _, file := r.mapping(e.value, 0).get("file"); isRelative(scalarText(file)) {
 				r.slip(file, absoluteHint, "the file %s is not beside the compose file on the device", quote(clip(file.Value)))
 			}
 		}
@@ -235,171 +246,5 @@ func (r *composeReading) document(root *yaml.Node) {
 	for i := range r.file.Services {
 		s := &r.file.Services[i]
 		s.Ends = s.Ends || r.ended[s.Name]
-	}
-}
-
-// absoluteHint is for files that a compose file has beside itself elsewhere.
-const absoluteHint = "put it on the device by files, and name its absolute path there"
-
-func (r *composeReading) service(key, value *yaml.Node) {
-	name := key.Value
-	if !unitStem(name) {
-		r.slip(key, "use letters, digits and ._- and begin with a letter or digit", "no container can be called after the service %s", quote(clip(name)))
-		return
-	}
-	fields := r.mapping(value, 0)
-	if len(fields) == 0 {
-		r.slip(key, "give it an image", "the service %s is empty", quote(name))
-		return
-	}
-	s := ComposeService{Name: name}
-	if at, build := fields.get("build"); build != nil {
-		r.slip(at, "build the image elsewhere, push it, and name it as image", "the service %s is to be built, and devices do not build", quote(name))
-	} else if image := r.image(fields, 0); image != nil {
-		s.Image, s.Line = image.Value, image.Line
-		if !isImage(s.Image) {
-			r.slip(image, "", "%s is no image", quote(clip(s.Image)))
-		}
-	} else if _, podman := fields.get("x-podman"); len(r.mapping(podman, 0)) == 0 {
-		r.slip(key, "give it an image", "the service %s has no image", quote(name))
-	}
-	r.ending(fields, &s)
-	r.dependencies(fields, name)
-	r.files(fields, name)
-	r.mounts(fields, name)
-	_, networks := fields.get("networks")
-	attached := r.list(networks)
-	for _, e := range r.mapping(networks, 0) {
-		attached = append(attached, e.key)
-	}
-	for _, n := range attached {
-		if _, declared := r.networks.get(n.Value); declared == nil && !r.has(r.networks, n.Value) && n.Value != "default" && isFixed(n.Value) {
-			r.slip(n, "declare it under networks at the end of the file", "the network %s of the service %s is not declared", quote(clip(n.Value)), quote(name))
-		}
-	}
-	r.file.Services = append(r.file.Services, s)
-}
-
-func (r *composeReading) has(m composeMap, name string) bool {
-	key, _ := m.get(name)
-	return key != nil
-}
-
-// image is that of a service, or of the one that it extends.
-func (r *composeReading) image(fields composeMap, depth int) *yaml.Node {
-	if _, image := fields.get("image"); text(image) != "" {
-		return image
-	}
-	_, extends := fields.get("extends")
-	base := text(extends)
-	if from := r.mapping(extends, 0); len(from) > 0 {
-		if _, file := from.get("file"); text(file) != "" {
-			if depth == 0 {
-				r.slip(file, "write it out in this file", "the file %s that a service extends is not on the device", quote(clip(file.Value)))
-			}
-			return file
-		}
-		_, service := from.get("service")
-		base = text(service)
-	}
-	_, other := r.services.get(base)
-	if base == "" || other == nil || depth > maxComposeDepth {
-		return nil
-	}
-	return r.image(r.mapping(other, 0), depth+1)
-}
-
-// ending reads how a service ends and comes back.
-func (r *composeReading) ending(fields composeMap, s *ComposeService) {
-	_, restart := fields.get("restart")
-	policy := text(restart)
-	if restart != nil && restart.Style == 0 && slices.Contains([]string{"no", "off", "false", "yes", "on", "true"}, strings.ToLower(policy)) {
-		r.slip(restart, `quote it: "no"`, "restart is %s, which YAML takes for a truth value", policy)
-	}
-	s.Restarts = policy != "" && policy != "no"
-	s.Ends = strings.HasPrefix(policy, "on-failure")
-	_, profiles := fields.get("profiles")
-	s.Optional = len(r.list(profiles)) > 0
-	_, deploy := fields.get("deploy")
-	_, replicas := r.mapping(deploy, 0).get("replicas")
-	_, scale := fields.get("scale")
-	for _, n := range []*yaml.Node{replicas, scale} {
-		if count, err := strconv.Atoi(text(n)); n != nil && (err != nil || count < 1) {
-			s.Optional = true
-		}
-	}
-	_, grace := fields.get("stop_grace_period")
-	given := text(grace)
-	if _, err := strconv.Atoi(given); err == nil {
-		given += "s"
-	}
-	if d, err := time.ParseDuration(given); err == nil && d > 0 {
-		s.Grace = min(d, maxComposeGrace)
-	}
-}
-
-func (r *composeReading) dependencies(fields composeMap, name string) {
-	_, on := fields.get("depends_on")
-	names := r.list(on)
-	for _, e := range r.mapping(on, 0) {
-		names = append(names, e.key)
-		if _, condition := r.mapping(e.value, 0).get("condition"); text(condition) == "service_completed_successfully" {
-			r.ended[e.key.Value] = true
-		}
-	}
-	for _, n := range names {
-		if !r.has(r.services, n.Value) && isFixed(n.Value) {
-			r.slip(n, "name a service of this file", "the service %s depends on %s, which is none", quote(name), quote(clip(n.Value)))
-		}
-	}
-}
-
-// files reads what a service wants to have beside the compose file.
-func (r *composeReading) files(fields composeMap, name string) {
-	_, env := fields.get("env_file")
-	for _, n := range r.list(env) {
-		if entry := r.mapping(n, 0); len(entry) > 0 {
-			if _, required := entry.get("required"); text(required) == "false" {
-				continue
-			}
-			_, n = entry.get("path")
-		}
-		p := text(n)
-		switch {
-		case p == "" || !isFixed(p) || strings.HasPrefix(p, "/") || strings.HasPrefix(p, "~"):
-		case path.Clean(p) == ComposeEnvName:
-			r.file.DotEnv = n.Line
-		default:
-			r.slip(n, absoluteHint, "the env_file %s of the service %s is not beside the compose file on the device", quote(clip(p)), quote(name))
-		}
-	}
-}
-
-// mounts reads where the data of a service is.
-func (r *composeReading) mounts(fields composeMap, name string) {
-	_, volumes := fields.get("volumes")
-	for _, n := range r.list(volumes) {
-		source, bind, at := "", false, n
-		if entry := r.mapping(n, 0); len(entry) > 0 {
-			_, kind := entry.get("type")
-			_, at = entry.get("source")
-			source, bind = text(at), text(kind) == "bind"
-			if !bind && text(kind) != "volume" {
-				continue
-			}
-		} else {
-			first, _, both := strings.Cut(text(n), ":")
-			if !both {
-				continue // a volume without a name
-			}
-			source, bind = first, strings.HasPrefix(first, ".")
-		}
-		switch {
-		case source == "" || !isFixed(source) || strings.HasPrefix(source, "/") || strings.HasPrefix(source, "~"):
-		case bind:
-			r.slip(at, "name an absolute path, or a volume for data", "the service %s mounts %s, which is not beside the compose file on the device", quote(name), quote(clip(source)))
-		case !r.has(r.volumes, source):
-			r.slip(at, "declare it under volumes at the end of the file", "the volume %s of the service %s is not declared", quote(clip(source)), quote(name))
-		}
 	}
 }
