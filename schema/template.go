@@ -155,7 +155,7 @@ func compileTemplate(text string) (*compiledTemplate, *templateError) {
 	if w.err != nil {
 		return nil, w.err
 	}
-	tmpl, err := template.New(templateName).Option("missingkey=error").Funcs(templateFunctions).AddParseTree(templateName, tree)
+	tmpl, err := template.New(templateName).Option("missingkey=error").Funcs(templateFunctions).Funcs(template.FuncMap{indexOrEmpty: lookUp}).AddParseTree(templateName, tree)
 	if err != nil {
 		return nil, parseFailure(err)
 	}
@@ -301,6 +301,9 @@ func (w *walker) pipe(n *parse.PipeNode) {
 	}
 	for _, c := range n.Cmds {
 		w.walk(c)
+	}
+	if w.err == nil {
+		w.standIn(n)
 	}
 }
 

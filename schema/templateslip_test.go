@@ -48,7 +48,7 @@ func TestTemplateSaysTheGuardOfAMissingValue(t *testing.T) {
 		"{{ $.vars.x }}":                           `set x, or guard it with {{ if has $.vars "x" }}`,
 		"{{ .device.labels.rack }}":                `set rack, or guard it with {{ if has .device.labels "rack" }}`,
 		"{{ with .vars }}{{ .x }}{{ end }}":        `set x, or guard it with {{ if has . "x" }}`,
-		`{{ default "a" .vars.x }}`:                `set x, or guard it with {{ if has .vars "x" }}`,
+		`{{ lower .vars.x }}`:                      `set x, or guard it with {{ if has .vars "x" }}`,
 		`{{ if eq .vars.x "a" }}{{ else }}{{end}}`: `set x, or guard it with {{ if has .vars "x" }}`,
 	} {
 		tmpl, failed := compileTemplate(text)
