@@ -33,9 +33,19 @@ func (a *Agent) prepareApplications(ctx context.Context, whole *schema.Spec) err
 	return a.apps.Prepare(ctx, whole, a.payload, a.files.Ahead(whole, a.payload))
 }
 
+// switchApplications has those of a spec run, where its files are. systemd stops
+// with a unit what requires it, and starts only the unit again.
+func (a *Agent) switchApplications(ctx context.Context, spec *schema.Spec, back, rebootDue bool) error {
+	if err := a.apps.Switch(ctx, spec, a.payload, back); err != nil || len(spec.Units) == 0 {
+		return err
+	}
+	_, err := a.finishUnits(ctx, wholeSet(spec), rebootDue)
+	return err
+}
+
 // backToApplications starts what the current spec has, where its files are.
 func (a *Agent) backToApplications(ctx context.Context, spec *schema.Spec) error {
-	if err := a.apps.Switch(ctx, spec, a.payload, true); err != nil {
+	if err := a.switchApplications(ctx, spec, true, false); err != nil {
 		return err
 	}
 	return a.apps.Started(ctx, spec)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/gitopsd/gitopsd/reconcile/internal/apps"
 	"github.com/gitopsd/gitopsd/reconcile/internal/units"
 	"github.com/gitopsd/gitopsd/schema"
 )
@@ -31,6 +32,8 @@ func (a *Agent) openUnits() error {
 	}
 	uc, err := units.New(units.Config{
 		Root: a.root, State: stateDir, Connect: connect, Now: a.now,
+		Made: func(spec *schema.Spec) map[string]bool { return apps.Units(spec, a.payload) },
+		Anew: func(unit string) bool { return a.apps.Anew(unit) },
 		Warn: func(err error) { a.log.Warn("units", "error", err) },
 	})
 	if err != nil {

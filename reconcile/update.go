@@ -306,7 +306,7 @@ func (a *Agent) postAction(ctx context.Context, r *record, spec *schema.Spec, re
 			return err
 		}
 	}
-	if err := a.apps.Switch(ctx, spec, a.payload, false); err != nil {
+	if err := a.switchApplications(ctx, spec, false, rebootDue); err != nil {
 		return err
 	}
 	if rebootDue {

@@ -79,7 +79,7 @@ func applicationFindings(spec map[string]any, at string) []finding {
 				found = append(found, finding{pointer: place, rule: ruleQuadletFile, atKey: true, msg: msg, hint: hint})
 			}
 			if text, ok := entry["content"].(string); ok {
-				for _, image := range unpinned(file, text) {
+				if image := unpinned(file, text); image != "" {
 					found = append(found, imageFinding(image, place+"/content"))
 				}
 			}

@@ -6,24 +6,25 @@ import (
 	"testing"
 )
 
-func TestQuadletImages(t *testing.T) {
-	for _, c := range []struct {
-		name, text string
-		want       []string
-	}{
-		{"a.container", "[Container]\nImage=example.com/a:1\n", []string{"example.com/a:1"}},
-		{"a.container", "[Unit]\nImage=no\n[Container]\n# Image=no\n Image = \\\n; no\n example.com/a:1\n[Service]\nImage=no\n", []string{"example.com/a:1"}},
-		{"a.container", "[Container]\nImage=a.image\n", nil},
-		{"a.container", "[Container]\nImage=a.build\n", nil},
-		{"a.container", "[Container]\nImage=example.com/%i:${TAG}\n", nil},
-		{"a.container", "[Container]\nImage=example.com/{{ .vars.image }}\n", nil},
-		{"a.image", "[Image]\nImage=example.com/a@sha256:00\nImage=example.com/a@sha256:00\n", []string{"example.com/a@sha256:00"}},
-		{"a.volume", "[Volume]\nDriver=image\nImage=example.com/data:1\n", []string{"example.com/data:1"}},
-		{"a.network", "[Network]\nImage=example.com/a:1\n", nil},
-		{"a.container", "[Container]\nImage=a\\", []string{`a\`}},
+func TestQuadletImage(t *testing.T) {
+	for _, c := range []struct{ name, text, more, want string }{
+		{"a.container", "[Container]\nImage=example.com/a:1\n", "", "example.com/a:1"},
+		{"a.container", "[Unit]\nImage=no\n[Container]\n# Image=no\n Image = \\\n; no\n example.com/a:1\n[Service]\nImage=no\n", "", "example.com/a:1"},
+		{"a.container", "[Container]\nImage=a.image\n", "", ""},
+		{"a.container", "[Container]\nImage=a.build\n", "", ""},
+		{"a.container", "[Container]\nImage=example.com/%i:${TAG}\n", "", ""},
+		{"a.container", "[Container]\nImage=example.com/{{ .vars.image }}\n", "", ""},
+		{"a.container", "[Container]\nImage=--help\n", "", ""},
+		{"a.container", "[Container]\nImage=example.com/a:1\nImage=example.com/b:1\n", "", "example.com/b:1"},
+		{"a.container", "[Container]\nImage=example.com/a:1\\", "[Container]\nImage=example.com/c:1\n", "example.com/c:1"},
+		{"a.container", "[Container]\nImage=example.com/a:1\n", "[Service]\nImage=example.com/c:1\n", "example.com/a:1"},
+		{"a.image", "[Image]\nImage=example.com/a@sha256:00\n", "", "example.com/a@sha256:00"},
+		{"a.volume", "[Volume]\nDriver=image\nImage=example.com/data:1\n", "", "example.com/data:1"},
+		{"a.network", "[Network]\nImage=example.com/a:1\n", "", ""},
+		{"a.container", "[Container]\nImage=a\\", "", `a\`},
 	} {
-		if got := QuadletImages(c.name, []byte(c.text)); !slices.Equal(got, c.want) {
-			t.Errorf("%s: %q: got %q, want %q", c.name, c.text, got, c.want)
+		if got := QuadletImage(c.name, []byte(c.text), []byte(c.more)); got != c.want {
+			t.Errorf("%s: %q, %q: got %q, want %q", c.name, c.text, c.more, got, c.want)
 		}
 	}
 }
@@ -33,7 +34,7 @@ func TestQuadletUnits(t *testing.T) {
 		"web.container": "web.service", "web.kube": "web.service", "web.pod": "web-pod.service", "web.volume": "web-volume.service",
 		"web.network": "web-network.service", "web.image": "web-image.service", "web.build": "web-build.service", "a.b.container": "a.b.service",
 	} {
-		if got := QuadletUnit(file, nil); got != want {
+		if got := QuadletUnit(file); got != want {
 			t.Errorf("%s makes %s, want %s", file, got, want)
 		}
 	}
@@ -45,9 +46,34 @@ func TestQuadletUnits(t *testing.T) {
 		}
 	}
 	for _, file := range []string{"", ".container", "web", "../web.container", "a/b.container", "web@.container", "-web.container",
-		"gitopsd-agent.container", "web.yaml", strings.Repeat("x", 300) + ".container", "wéb.container"} {
+		"gitopsd-agent.container", "web.yaml", "web.container.d/x", "web.container.d/../x.conf", "web.container.d/a/b.conf", "web.service.d/x.conf", "container.d/x.conf", "web.d/x.conf", strings.Repeat("x", 300) + ".container", "wéb.container"} {
 		if msg, _ := quadletName(file); msg == "" {
 			t.Errorf("%q is taken as a quadlet file", file)
+		}
+	}
+}
+
+// What an application makes can be added to, and nothing else.
+func TestUnitsOfApplications(t *testing.T) {
+	fleet := func(desired string) []Problem {
+		return load(t, exampleRepo("-- devices/gw-1.yaml --\napiVersion: gitopsd.dev/v1alpha1\nkind: Device\nmetadata: {name: gw-1, labels: {role: gateway}}\nspec: {desired: {"+desired+"}}\n")).Problems
+	}
+	web := `applications: {web: {quadlet: {web.container: {content: "[Container]\nImage=reg/web:1\nServiceName=edge\n"}`
+	for desired, rule := range map[string]string{
+		web + `, web.container.d/10-a.conf: {content: "[Container]\nMemory=100M\n"}}}}`:             "",
+		web + `, web.container.d/10-a.conf: {content: "[Container]\nImage=reg/other\n"}}}}`:         ruleImage,
+		web + `, db.container.d/10-a.conf: {content: "[Container]\n"}}}}`:                           ruleQuadletFile,
+		web + `, web.container.d/10-a.txt: {content: "[Container]\n"}}}}`:                           ruleQuadletFile,
+		web + `, web.container.d/10-a.conf: {mode: "0600"}}}}`:                                      "unknown-field",
+		web + `}}}, units: {edge.service: {dropIns: {a: {content: "[Service]\n"}}}}`:                "",
+		web + `}}}, units: {edge.service: {state: started}}`:                                        ruleUnitState,
+		web + `}}}, units: {edge.service: {enabled: true, dropIns: {a: {content: "[Service]\n"}}}}`: ruleUnitState,
+		web + `}}}, units: {edge.service: {content: "[Service]\n"}}`:                                ruleQuadletClash,
+		web + `}}}, units: {web.service: {content: "[Service]\n", state: started}}`:                 "",
+	} {
+		problems := fleet(desired)
+		if has := slices.ContainsFunc(problems, func(p Problem) bool { return p.Rule == rule }); has != (rule != "") || rule == "" && len(problems) > 0 {
+			t.Errorf("%s: want %q, got\n%s", desired, rule, lines(problems))
 		}
 	}
 }

@@ -52,8 +52,13 @@ func (s *applicationSet) application(name string, app map[string]any, here strin
 			s.add(finding{pointer: place, rule: ruleContent, atKey: true,
 				msg: fmt.Sprintf("the quadlet file %s has no content", quote(file)), hint: "set content, contentBase64 or source"})
 		}
-		text, _ := entry["content"].(string) // what a template or a payload says, the device knows
-		s.unit(QuadletUnit(file, []byte(text)), place, fmt.Sprintf("%s of the application %s", quote(file), quote(name)), "rename one of the files")
+		if of, isDropIn := QuadletOf(file); !isDropIn {
+			text, _ := entry["content"].(string) // what a template or a payload says, the device knows
+			s.unit(QuadletUnit(file, []byte(text)), place, fmt.Sprintf("%s of the application %s", quote(file), quote(name)), "rename one of the files")
+		} else if quadlets[of] == nil {
+			s.add(finding{pointer: place, rule: ruleQuadletFile, atKey: true,
+				msg: fmt.Sprintf("the drop-in %s has no quadlet file %s beside it", quote(file), quote(of)), hint: "remove it too, or put it into the application that has the file"})
+		}
 		s.path(QuadletFolder(name, folder)+"/"+file, name)
 	}
 	if len(compose) > 0 {
@@ -108,9 +113,8 @@ func (s *applicationSet) unit(unit, place, maker, hint string) {
 		s.add(finding{pointer: place, rule: ruleQuadletClash, atKey: true,
 			msg: fmt.Sprintf("the unit %s is made by %s too", unit, other), hint: hint})
 	}
-	if own, _ := s.units[unit].(map[string]any); own != nil && hasContent(own) {
-		s.add(finding{pointer: s.at + "/units/" + escapePointer(unit), rule: ruleQuadletClash, atKey: true,
-			msg: fmt.Sprintf("the unit %s is made by %s too", unit, maker), hint: "rename one of them, or leave its content out"})
+	if own, _ := s.units[unit].(map[string]any); own != nil {
+		s.made(unit, own, maker)
 	}
 	s.makers[unit] = maker
 }
@@ -120,5 +124,21 @@ func (s *applicationSet) path(p, name string) {
 	if s.files[p] != nil {
 		s.add(finding{pointer: s.at + "/files/" + escapePointer(p), rule: rulePathClash, atKey: true,
 			msg: fmt.Sprintf("%s is a file of the application %s too", quote(p), quote(name)), hint: "remove one of them"})
+	}
+}
+
+// made is for a unit of the spec that an application makes too: that starts it
+// and judges it, and only drop-ins can be added.
+func (s *applicationSet) made(name string, unit map[string]any, maker string) {
+	here := s.at + "/units/" + escapePointer(name)
+	if hasContent(unit) {
+		s.add(finding{pointer: here, rule: ruleQuadletClash, atKey: true,
+			msg: fmt.Sprintf("the unit %s is made by %s too", name, maker), hint: "rename one of them, or leave its content out"})
+	}
+	for _, field := range []string{"enabled", "state"} {
+		if unit[field] != nil {
+			s.add(finding{pointer: here + "/" + field, rule: ruleUnitState, atKey: true,
+				msg: fmt.Sprintf("the unit %s is made by %s, which is started with the application", name, maker), hint: "leave it out; an [Install] section in the quadlet file starts it with the device"})
+		}
 	}
 }

@@ -16,11 +16,14 @@ import (
 // documents, and more than a person writes.
 const maxKube = maxDocument
 
-// KubeDocuments lists the paths of the documents that a .kube file in a folder
-// names. The error says why nobody can know what they hold.
-func KubeDocuments(folder string, text []byte) ([]string, error) {
-	var paths []string
-	for _, v := range iniValues(string(text), "Kube", "Yaml") {
+// KubeDocuments lists the paths of the documents that a .kube file in a folder,
+// with its drop-ins, names. The error says why nobody can know what they hold.
+func KubeDocuments(folder string, texts ...[]byte) ([]string, error) {
+	var values, paths []string
+	for _, text := range texts {
+		values = append(values, iniValues(string(text), "Kube", "Yaml")...)
+	}
+	for _, v := range values {
 		switch {
 		case v == "":
 			continue
@@ -115,11 +118,15 @@ func (p *pass) kubeFindings(spec map[string]any) ([]finding, error) {
 				found = append(found, finding{pointer: at, rule: ruleKube, atKey: true,
 					msg: fmt.Sprintf("the images of %s cannot be known: %s", quote(file), why), hint: "name the path of a document that stands in files of the same spec"})
 			}
-			text, err := p.textOf(quadlets[file])
-			if err != nil {
-				return nil, err
+			var texts [][]byte
+			for _, one := range append([]string{file}, dropInsOf(file, sortedKeys(quadlets))...) {
+				text, err := p.textOf(quadlets[one])
+				if err != nil {
+					return nil, err
+				}
+				texts = append(texts, text)
 			}
-			documents, err := KubeDocuments(QuadletFolder(name, folder), text)
+			documents, err := KubeDocuments(QuadletFolder(name, folder), texts...)
 			if err != nil {
 				refuse(err.Error())
 			}

@@ -173,7 +173,7 @@ func (p *pass) checkSource(f *file, s sourceRef) error {
 			p.checkTemplate(s.path, pl)
 		}
 		if rule == "" && quadlet {
-			for _, image := range unpinned(s.keys[len(s.keys)-1], pl.text) {
+			if image := unpinned(s.keys[len(s.keys)-1], pl.text); image != "" {
 				p.find(f, imageFinding(image, s.pointer))
 			}
 		}

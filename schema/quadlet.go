@@ -7,26 +7,34 @@ import (
 	"strings"
 )
 
-// QuadletImages lists the images that a quadlet file has pulled, each once, in
-// the order in which they stand. Left out are those that another quadlet
-// makes (x.image, x.build), and names that only systemd or a template fills in.
-// Those of a .kube file stand in its documents ([KubeDocuments]).
-func QuadletImages(name string, text []byte) []string {
-	sections := map[string]string{".container": "Container", ".image": "Image", ".volume": "Volume"}
-	section := sections[path.Ext(name)]
-	if section == "" {
-		return nil
+// QuadletImage is the image that a quadlet file with its drop-ins, in their
+// order, has pulled, or "". Left out is one that another quadlet makes (x.image,
+// x.build), and a name that only systemd or a template fills in. Those of a
+// .kube file stand in its documents ([KubeDocuments]).
+func QuadletImage(name string, texts ...[]byte) string {
+	section := quadletSection(name)
+	if !slices.Contains([]string{"Container", "Image", "Volume"}, section) {
+		return ""
 	}
-	var images []string
-	for _, v := range iniValues(string(text), section, "Image") {
-		switch ext := path.Ext(v); {
-		case v == "", ext == ".image", ext == ".build", strings.ContainsAny(v, "%${} \t"), v[0] == '-':
-		case section == "Volume" && strings.HasPrefix(v, "/"):
-		case !slices.Contains(images, v):
-			images = append(images, v)
+	v := lastValue(texts, section, "Image")
+	switch ext := path.Ext(v); {
+	case v == "", ext == ".image", ext == ".build", strings.ContainsAny(v, "%${} \t"), v[0] == '-':
+		return ""
+	case section == "Volume" && strings.HasPrefix(v, "/"):
+		return ""
+	}
+	return v
+}
+
+// lastValue is that of a key which counts: of one file after the other, the last.
+func lastValue(texts [][]byte, section, key string) string {
+	last := ""
+	for _, text := range texts {
+		if all := iniValues(string(text), section, key); len(all) > 0 {
+			last = all[len(all)-1]
 		}
 	}
-	return images
+	return last
 }
 
 // iniValues are the values of a key of a section, in a file of the form of
@@ -59,14 +67,18 @@ func iniValues(text, section, key string) []string {
 	return values
 }
 
-// unpinned lists the images of a quadlet file that have neither a tag nor a
-// digest.
-func unpinned(name, text string) []string {
-	return slices.DeleteFunc(QuadletImages(name, []byte(text)), func(image string) bool { return !withoutTag(image) })
+// unpinned is the image of a quadlet file or of a drop-in if it has neither a
+// tag nor a digest, or "".
+func unpinned(name, text string) string {
+	file, _ := QuadletOf(name)
+	if image := QuadletImage(file, []byte(text)); withoutTag(image) {
+		return image
+	}
+	return ""
 }
 
 func withoutTag(image string) bool {
-	return !strings.ContainsAny(image[strings.LastIndexByte(image, '/')+1:], ":@")
+	return image != "" && !strings.ContainsAny(image[strings.LastIndexByte(image, '/')+1:], ":@")
 }
 
 func imageFinding(image, at string) finding {

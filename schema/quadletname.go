@@ -48,6 +48,38 @@ func quadletFolderProblem(application, folder string) string {
 	return ""
 }
 
+// QuadletOf is the quadlet file that a name of an application's files is of:
+// itself, or the one that it is a drop-in of, as in web.container.d/10-more.conf.
+func QuadletOf(name string) (file string, isDropIn bool) {
+	folder, _, nested := strings.Cut(name, "/")
+	if file, isDropIn = strings.CutSuffix(folder, ".d"); nested && isDropIn {
+		return file, true
+	}
+	return name, false
+}
+
+// dropInsOf are those of the names that are drop-ins of a quadlet file, in their
+// order.
+func dropInsOf(file string, names []string) []string {
+	var all []string
+	for _, name := range names {
+		if of, isDropIn := QuadletOf(name); isDropIn && of == file {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+// QuadletTexts are those of a quadlet file and of its drop-ins, as podman reads
+// them one after the other.
+func QuadletTexts(file string, files map[string][]byte) [][]byte {
+	texts := [][]byte{files[file]}
+	for _, name := range dropInsOf(file, sortedKeys(files)) {
+		texts = append(texts, files[name])
+	}
+	return texts
+}
+
 // QuadletProblem says why no device can have the quadlet files of an
 // application, or "". Validation finds it first; an agent, whose own folders
 // lie next to theirs, asks too.
@@ -72,6 +104,13 @@ func QuadletFileProblem(file string) string {
 
 // quadletName says what is wrong with the name of a quadlet file.
 func quadletName(name string) (msg, hint string) {
+	if file, isDropIn := QuadletOf(name); isDropIn {
+		_, dropIn, _ := strings.Cut(name, "/")
+		if !dropInForm.MatchString(dropIn) || path.Ext(dropIn) != ".conf" {
+			return fmt.Sprintf("%s is no name for a drop-in", quote(dropIn)), "letters, digits and _.- are allowed, and .conf at the end"
+		}
+		name = file
+	}
 	kind := path.Ext(name)
 	stem := strings.TrimSuffix(name, kind)
 	_, known := quadletKinds[kind]
@@ -80,8 +119,8 @@ func quadletName(name string) (msg, hint string) {
 		return fmt.Sprintf("%s is no file of quadlet", quote(name)), "end it with .container, .volume, .network, .pod, .kube, .image or .build; other files stand in files"
 	case len(name) > maxQuadletName || !unitStem(stem):
 		return fmt.Sprintf("no unit can be called after %s", quote(name)), "use letters, digits and ._- and begin with a letter or digit"
-	case ownUnit(QuadletUnit(name, nil)), isEssential(QuadletUnit(name, nil)):
-		return fmt.Sprintf("the unit %s would take the place of one that the device or the agent stands on", QuadletUnit(name, nil)), "choose another name"
+	case ownUnit(QuadletUnit(name)), isEssential(QuadletUnit(name)):
+		return fmt.Sprintf("the unit %s would take the place of one that the device or the agent stands on", QuadletUnit(name)), "choose another name"
 	}
 	return "", ""
 }
@@ -104,14 +143,20 @@ func unitStem(s string) bool {
 	return s != ""
 }
 
-// QuadletUnit is the unit that podman makes of a quadlet file.
-func QuadletUnit(name string, text []byte) string {
-	kind := path.Ext(name)
-	if kind != "" {
-		section := strings.ToUpper(kind[1:2]) + kind[2:]
-		if own := iniValues(string(text), section, "ServiceName"); len(own) > 0 && own[len(own)-1] != "" {
-			return own[len(own)-1] + ".service"
-		}
+// QuadletUnit is the unit that podman makes of a quadlet file with its drop-ins.
+func QuadletUnit(name string, texts ...[]byte) string {
+	if own := lastValue(texts, quadletSection(name), "ServiceName"); own != "" {
+		return own + ".service"
 	}
+	kind := path.Ext(name)
 	return strings.TrimSuffix(name, kind) + quadletKinds[kind] + ".service"
+}
+
+// quadletSection is the one of a quadlet file that podman reads.
+func quadletSection(name string) string {
+	kind := strings.TrimPrefix(path.Ext(name), ".")
+	if kind == "" {
+		return ""
+	}
+	return strings.ToUpper(kind[:1]) + kind[1:]
 }

@@ -53,9 +53,11 @@ func TestSystemAdopted(t *testing.T) {
 	// What is to become of it later is only looked at first.
 	changed := doc
 	for was, is := range map[string]string{
-		"/web:1\n": "/web:2\n", "MemoryMax=200M": "MemoryMax=300M", "          one\n": "          two\n",
-		"      tool.service:\n": "      own.service:\n        content: |\n          [Service]\n          ExecStart=/bin/sleep infinity\n        state: started\n      tool.service:\n        state: stopped\n        dropIns: {own: {content: \"[Service]\\nMemoryMax=100M\\n\"}}\n",
-		"    applications:\n":   "    applications:\n      more:\n        health: {stableFor: 2s}\n        quadlet:\n          more.network: {content: \"[Network]\\n\"}\n",
+		"/web:1\n": "/web:2\n", "MemoryMax=200M": "MemoryMax=300M",
+		"          one\n":            "          two\n        restart: [web.service]\n",
+		"          web.container:\n": "          web.container.d/10-label.conf: {content: \"[Container]\\nLabel=edge=yes\\n\"}\n          web.container:\n",
+		"      tool.service:\n":      "      web.service: {dropIns: {10-memory: {content: \"[Service]\\nMemoryMax=400M\\n\"}}}\n      own.service:\n        content: |\n          [Unit]\n          Requires=more-network.service\n          [Service]\n          ExecStart=/bin/sleep infinity\n        state: started\n      tool.service:\n        state: stopped\n        dropIns: {own: {content: \"[Service]\\nMemoryMax=100M\\n\"}}\n",
+		"    applications:\n":        "    applications:\n      more:\n        health: {stableFor: 2s}\n        quadlet:\n          more.network: {content: \"[Network]\\n\"}\n",
 	} {
 		if strings.Count(changed, was) != 1 {
 			t.Fatalf("the document has not one %q:\n%s", was, doc)
@@ -101,10 +103,27 @@ func TestSystemAdopted(t *testing.T) {
 	f.wait("the changed machine", func() error {
 		return errors.Join(b.serves("two"), b.has("/etc/edge.conf", "two\n"),
 			b.prints("300M 100M", "sh", "-c", "grep -h -o '[0-9]*M$' /etc/systemd/system/edge.service.d/10-memory.conf /etc/systemd/system/tool.service.d/own.conf"),
+			b.prints("419430400", "systemctl", "show", "--value", "--property=MemoryMax", "web.service"),
+			b.prints("yes", "podman", "inspect", "--format", "{{.Config.Labels.edge}}", "web"),
 			b.prints("active inactive", "sh", "-c", "systemctl is-active own.service tool.service || true"))
 	})
 	f.is("gw-1", "Current", "v1.0.0")
 
+	// A file that the container reads.
+	one := b.show("InvocationID", "web.service")
+	f.write("devices/gw-1.yaml", strings.Replace(changed, "          two\n", "          three\n", 1))
+	f.push("a file that a container reads")
+	f.wait("the container with its file", func() error {
+		if maps.Equal(b.show("InvocationID", "web.service"), one) {
+			return errors.New("it was not started again")
+		}
+		return errors.Join(b.serves("two"), b.has("/etc/edge.conf", "three\n"))
+	})
+	f.is("gw-1", "Current", "v1.0.0")
+
+	if log := b.log(); strings.Contains(log, "drift repaired") {
+		t.Errorf("a success has left something to be repaired:\n%s", log)
+	}
 	b.Run("systemctl", "disable", "--now", "gitopsd-agent")
 	if out, err := b.Try(t.Context(), "gitopsd", "agent", "reset", "--dry-run"); err == nil || !strings.Contains(out, "own.service") || !strings.Contains(out, "web") {
 		t.Errorf("what a reset would do is (%v)\n%s", err, out)
@@ -116,7 +135,7 @@ func TestSystemAdopted(t *testing.T) {
 	if err := errors.Join(b.serves("one"), b.prints("", "sh", "-c", "systemctl list-units --all --plain --no-legend 'own*' 'more*'; podman network ls --quiet --filter name=more")); err != nil {
 		t.Error(err)
 	}
-	for _, file := range []string{"/etc/systemd/system/own.service", "/var/lib/gitopsd/attempts.json", "/etc/containers/systemd/more"} {
+	for _, file := range []string{"/etc/systemd/system/own.service", "/var/lib/gitopsd/attempts.json", "/etc/containers/systemd/more", "/etc/containers/systemd/web.container.d", "/etc/systemd/system/web.service.d"} {
 		if _, err := os.Lstat(b.Path(file)); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("after a reset there is %s (%v)", file, err)
 		}

@@ -125,7 +125,7 @@ func composeOf(name string, app *schema.Application, p Payloads) (*want, error) 
 			return w, within(err, name, file)
 		}
 		w.files[file] = data
-		w.add(sum, file, data, nil)
+		w.add(sum, file, data)
 	}
 	w.hash = hex.EncodeToString(sum.Sum(nil))
 	file, slips := schema.ReadCompose(name, w.files[schema.ComposeFileName])

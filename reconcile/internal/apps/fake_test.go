@@ -34,6 +34,7 @@ type world struct {
 	images   map[string]string
 	networks map[string]bool
 	projects map[string]map[string]*fakeContainer // of compose, by service
+	left     map[string]string                    // unit → lines of its containers and their pods
 	broken   string                               // text that makes a unit fail
 	offline  bool
 	log      []string
@@ -57,7 +58,7 @@ func folder(t *testing.T) string {
 func newWorld(t *testing.T) *world {
 	return &world{
 		t: t, dir: folder(t), loaded: map[string]string{}, running: map[string]string{}, failed: map[string]bool{},
-		flapping: map[string]int{}, looks: map[string]int{}, starts: map[string]int{}, networks: map[string]bool{},
+		flapping: map[string]int{}, looks: map[string]int{}, starts: map[string]int{}, networks: map[string]bool{}, left: map[string]string{},
 		registry: map[string]string{}, images: map[string]string{}, broken: "BROKEN", projects: map[string]map[string]*fakeContainer{},
 		step: func(string) error { return nil },
 	}
@@ -234,6 +235,20 @@ func (w *world) run(_ context.Context, argv []string, _ string, env []string, _,
 		}
 		delete(w.networks, last)
 	case "ps":
+		return w.left[strings.TrimPrefix(last, "label=PODMAN_SYSTEMD_UNIT=")], nil
+	case "pod":
+		for unit, lines := range w.left {
+			w.left[unit] = strings.ReplaceAll(lines, " "+last, "")
+		}
+	case "rm":
+		for unit, lines := range w.left {
+			if strings.Contains(lines, " ") {
+				return "", exit(2, "is the service container of a pod and cannot be removed without removing the pod(s)")
+			}
+			if strings.Contains(lines, argv[5]) {
+				delete(w.left, unit)
+			}
+		}
 	default:
 		return "", fmt.Errorf("podman %s is not faked", line)
 	}
@@ -248,6 +263,9 @@ func generatorOf(dir string) (string, error) {
 		return "", err
 	}
 	for _, p := range found {
+		if strings.HasSuffix(p, ".d") {
+			continue
+		}
 		text, err := os.ReadFile(p)
 		if err != nil {
 			return "", err
@@ -296,12 +314,14 @@ func (w *world) runs(spec *schema.Spec) error {
 			want[schema.ComposeUnit(name)] = *app.Compose.Content
 			nets[name+"_default"] = true
 		}
-		for file, c := range app.Quadlet {
+		for _, file := range slices.Sorted(maps.Keys(app.Quadlet)) { // drop-ins come after what they are for
+			c := app.Quadlet[file]
 			if stem, ok := strings.CutSuffix(file, ".network"); ok {
 				want[stem+"-network.service"], nets["systemd-"+stem] = *c.Content, true
 				continue
 			}
-			want[strings.TrimSuffix(file, ".container")+".service"] = *c.Content
+			of, _ := schema.QuadletOf(file)
+			want[strings.TrimSuffix(of, ".container")+".service"] += *c.Content
 		}
 	}
 	if !equal(want, w.running) {
@@ -317,7 +337,7 @@ func (w *world) runs(spec *schema.Spec) error {
 		return err
 	}
 	got := w.quadlets()
-	for _, pattern := range []string{"etc/containers/compose/*/*", "etc/systemd/system/*", "etc/systemd/system/*/*"} {
+	for _, pattern := range []string{"etc/containers/compose/*/*", "etc/containers/systemd/*/*.d/*", "etc/systemd/system/*", "etc/systemd/system/*/*"} {
 		found, _ := filepath.Glob(filepath.Join(w.dir, pattern))
 		got = append(got, slices.DeleteFunc(found, isFolder)...)
 	}

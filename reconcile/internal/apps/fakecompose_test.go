@@ -126,7 +126,7 @@ func (w *world) runCompose(argv []string, line string) (out string, err error, m
 		return "", nil, true
 	case argv[0] == "podman" && argv[1] == "logs":
 		return "nothing works here", nil, true
-	case argv[0] == "podman" && argv[1] == "pod":
+	case argv[0] == "podman" && strings.Contains(line, " pod_"):
 		return "", nil, true
 	case !filtered || argv[0] != "podman":
 		return "", nil, false

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/gitopsd/gitopsd/reconcile/internal/units"
@@ -36,6 +37,14 @@ func (m *manager) Reload(context.Context) error {
 		if err != nil {
 			return err
 		}
+		more, _ := filepath.Glob(p + ".d/*.conf")
+		for _, at := range more {
+			data, err := os.ReadFile(at)
+			if err != nil {
+				return err
+			}
+			text = append(text, data...)
+		}
 		unit := strings.TrimSuffix(name, kind)
 		if kind == ".network" {
 			unit += "-network"
@@ -55,7 +64,7 @@ func (w *world) quadlets() []string {
 		found, _ := filepath.Glob(filepath.Join(w.dir, at))
 		all = append(all, found...)
 	}
-	return all
+	return slices.DeleteFunc(all, isFolder)
 }
 
 func (m *manager) States(_ context.Context, names ...string) ([]units.State, error) {

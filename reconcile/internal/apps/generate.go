@@ -80,27 +80,23 @@ var (
 	checkFile = disk.Meta{Mode: 0o600, UID: -1, GID: -1}
 )
 
-// sweepCheck removes what was put there for the generator, two folders deep.
+// sweepCheck removes what was put there for the generator.
 func (c *Controller) sweepCheck(dir string) error {
-	apps, err := c.Root.List(dir)
+	entries, err := c.Root.List(dir)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	for _, app := range apps {
-		at := path.Join(dir, app.Name())
-		files, err := c.Root.List(at)
+	for _, e := range entries {
+		at := path.Join(dir, e.Name())
+		if e.IsDir() {
+			err = c.sweepCheck(at)
+		} else {
+			err = c.Root.Remove(at)
+		}
 		if err != nil {
-			return err
-		}
-		for _, f := range files {
-			if err := c.Root.Remove(path.Join(at, f.Name())); err != nil {
-				return err
-			}
-		}
-		if err := c.Root.Remove(at); err != nil {
 			return err
 		}
 	}

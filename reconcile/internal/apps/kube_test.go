@@ -43,6 +43,22 @@ func TestPodsOfADocument(t *testing.T) {
 	}
 }
 
+// When systemd has forgotten how to stop a unit, its pods are still there, and the
+// containers that hold them together go with them only.
+func TestPodsThatAreLeft(t *testing.T) {
+	w := stocked(t)
+	if err := w.agent().update(pods("reg/web:1")); err != nil {
+		t.Fatal(err)
+	}
+	w.left["web.service"] = "c1 p1\nc2 p1\nc3\n"
+	if err := w.agent().update(none); err != nil {
+		t.Fatal(err)
+	}
+	if len(w.left) > 0 {
+		t.Errorf("there is left %q", w.left)
+	}
+}
+
 // A document that somebody has changed is not what runs.
 func TestPodsAreNotTakenOverWithAnotherDocument(t *testing.T) {
 	w := stocked(t)

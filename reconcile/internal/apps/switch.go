@@ -202,6 +202,21 @@ func (c *Controller) runsAlready(ctx context.Context, w *want) (ran []string, wh
 	return ran, whole, nil
 }
 
+// Anew says whether [Controller.Switch] will start a unit anew, or has no start
+// of it behind it yet.
+func (c *Controller) Anew(unit string) bool {
+	r, err := c.load()
+	if err != nil {
+		return false
+	}
+	for _, a := range r.Apps {
+		if a.Hash == "" && slices.Contains(names(a.Units), unit) {
+			return true
+		}
+	}
+	return false
+}
+
 // Switch stops what Prepare found to be stopped, and starts what the spec
 // wants and does not run. back says that it leads to the spec which succeeded
 // last. How well what was started goes is for [Controller.Healthy].
@@ -347,14 +362,8 @@ func (c *Controller) stop(ctx context.Context, m units.Manager, list []unit) err
 			}
 			continue
 		}
-		out, err := c.podman(ctx, podmanLimit, "ps", "--all", "--quiet", "--no-trunc", "--filter", "label=PODMAN_SYSTEMD_UNIT="+u.Name)
-		if err != nil {
+		if err := c.removeContainers(ctx, u); err != nil {
 			return speaking(ctx, fmt.Errorf("containers of %s: %s", u.Name, said(err)))
-		}
-		if ids := strings.Fields(out); len(ids) > 0 {
-			if _, err := c.podman(ctx, podmanLimit, append([]string{"rm", "--force", "--volumes", "--ignore"}, ids...)...); err != nil {
-				return speaking(ctx, fmt.Errorf("containers of %s: %s", u.Name, said(err)))
-			}
 		}
 	}
 	for _, u := range list {
@@ -390,4 +399,30 @@ func (c *Controller) removeNetwork(ctx context.Context, name string) error {
 		c.Warn(fmt.Errorf("the network %s stays: %s", name, said(err))) // another application uses it
 	}
 	return nil
+}
+
+// removeContainers removes what is left of a unit's containers. Those that hold
+// a pod together go with it only.
+func (c *Controller) removeContainers(ctx context.Context, u unit) error {
+	out, err := c.podman(ctx, podmanLimit, "ps", "--all", "--no-trunc", "--format", "{{.ID}} {{.Pod}}", "--filter", "label=PODMAN_SYSTEMD_UNIT="+u.Name)
+	if err != nil {
+		return err
+	}
+	var containers, pods []string
+	for line := range strings.Lines(out) {
+		id, pod, _ := strings.Cut(strings.TrimSpace(line), " ")
+		containers = append(containers, id)
+		if pod != "" && u.Kind != "container" && !slices.Contains(pods, pod) {
+			pods = append(pods, pod)
+		}
+	}
+	if len(pods) > 0 {
+		if _, err := c.podman(ctx, podmanLimit, append([]string{"pod", "rm", "--force", "--ignore"}, pods...)...); err != nil {
+			return err
+		}
+	}
+	if len(containers) > 0 {
+		_, err = c.podman(ctx, podmanLimit, append([]string{"rm", "--force", "--volumes", "--ignore"}, containers...)...)
+	}
+	return err
 }

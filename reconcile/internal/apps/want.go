@@ -98,9 +98,16 @@ func wantOf(spec *schema.Spec, name string, p Payloads) (*want, error) {
 			continue
 		}
 		w.files[file] = data
-		w.add(sum, file, data, schema.QuadletImages(file, data))
+		w.add(sum, file, data)
+	}
+	for _, file := range slices.Sorted(maps.Keys(w.files)) {
+		if _, isDropIn := schema.QuadletOf(file); isDropIn {
+			continue
+		}
+		texts := schema.QuadletTexts(file, w.files)
+		w.pulls(schema.QuadletImage(file, texts...))
 		if path.Ext(file) == ".kube" {
-			errs = append(errs, w.addPods(sum, spec, file, p))
+			errs = append(errs, w.addPods(sum, spec, file, texts, p))
 		}
 	}
 	w.hash = hex.EncodeToString(sum.Sum(nil))
@@ -108,10 +115,13 @@ func wantOf(spec *schema.Spec, name string, p Payloads) (*want, error) {
 }
 
 // add takes in one of the files that an application is made of.
-func (w *want) add(sum io.Writer, file string, data []byte, images []string) {
+func (w *want) add(sum io.Writer, file string, data []byte) {
 	fmt.Fprintf(sum, "%d %s %d\n%s", len(file), file, len(data), data)
+}
+
+func (w *want) pulls(images ...string) {
 	for _, image := range images {
-		if !slices.Contains(w.images, image) {
+		if image != "" && !slices.Contains(w.images, image) {
 			w.images = append(w.images, image)
 		}
 	}
@@ -119,8 +129,8 @@ func (w *want) add(sum io.Writer, file string, data []byte, images []string) {
 
 // addPods takes in the documents that a .kube file names, which stand among the
 // files of the spec.
-func (w *want) addPods(sum io.Writer, spec *schema.Spec, file string, p Payloads) error {
-	docs, err := schema.KubeDocuments(w.folder, w.files[file])
+func (w *want) addPods(sum io.Writer, spec *schema.Spec, file string, texts [][]byte, p Payloads) error {
+	docs, err := schema.KubeDocuments(w.folder, texts...)
 	if err != nil {
 		return within(err, w.name, file)
 	}
@@ -138,7 +148,8 @@ func (w *want) addPods(sum io.Writer, spec *schema.Spec, file string, p Payloads
 			return within(err, w.name, d)
 		}
 		w.docs = append(w.docs, d)
-		w.add(sum, d, data, images)
+		w.add(sum, d, data)
+		w.pulls(images...)
 	}
 	return nil
 }
@@ -162,6 +173,30 @@ func content(c *schema.Content, p Payloads) ([]byte, error) {
 		return p(c.Payload)
 	}
 	return nil, errors.New("it has no content")
+}
+
+// Units are those that the applications of a spec make, by their name, as far as
+// their files can be read.
+func Units(spec *schema.Spec, p Payloads) map[string]bool {
+	made := map[string]bool{}
+	for name, app := range spec.Applications {
+		if app == nil {
+			continue
+		}
+		if app.Compose != nil {
+			made[schema.ComposeUnit(name)] = true
+		}
+		files := map[string][]byte{}
+		for file, c := range app.Quadlet {
+			files[file], _ = content(c, p) // what cannot be read is told where it is needed
+		}
+		for file := range files {
+			if _, isDropIn := schema.QuadletOf(file); !isDropIn {
+				made[schema.QuadletUnit(file, schema.QuadletTexts(file, files)...)] = true
+			}
+		}
+	}
+	return made
 }
 
 // unit is one that the generator makes of a quadlet file, or the one that runs

@@ -29,6 +29,12 @@ type Config struct {
 	Scratch string
 	Warn    func(error)      // told what a person should know but stops nothing; nil = nobody
 	Now     func() time.Time // nil = time.Now
+	// Made lists the units that other parts of a spec make, as applications do;
+	// nil = none.
+	Made func(spec *schema.Spec) map[string]bool
+	// Anew says whether somebody else starts a unit anew after [Controller.Finish];
+	// nil = nobody.
+	Anew func(unit string) bool
 	// Journal is [Journal]; nil = that.
 	Journal func(ctx context.Context, unit string, since time.Time) string
 	// Steady is how long a unit that was started must stay so; 0 = 3 seconds.
@@ -49,6 +55,8 @@ type Controller struct {
 	warn    func(error)
 	now     func() time.Time
 	steady  time.Duration
+	made    func(spec *schema.Spec) map[string]bool
+	anew    func(unit string) bool
 	journal func(ctx context.Context, unit string, since time.Time) string
 	rec     *record
 	saved   *record // what is on disk
@@ -63,7 +71,13 @@ func New(c Config) (*Controller, error) {
 	}
 	ctl := &Controller{
 		root: c.Root, state: path.Clean(c.State), connect: c.Connect, scratch: c.Scratch,
-		warn: c.Warn, now: c.Now, steady: c.Steady, journal: c.Journal,
+		warn: c.Warn, now: c.Now, steady: c.Steady, journal: c.Journal, made: c.Made, anew: c.Anew,
+	}
+	if ctl.made == nil {
+		ctl.made = func(*schema.Spec) map[string]bool { return nil }
+	}
+	if ctl.anew == nil {
+		ctl.anew = func(string) bool { return false }
 	}
 	if ctl.connect == nil {
 		ctl.connect = Connect

@@ -249,6 +249,8 @@ type device struct {
 	systemd *fake
 	disk    func(op, path string) error
 	warned  []string
+	made    map[string]bool // by another part of the spec
+	anew    map[string]bool // started by it after this
 }
 
 func newDevice(t *testing.T) *device {
@@ -287,6 +289,8 @@ func (d *device) open() (*disk.Root, *files.Controller, *Controller) {
 		d.t.Fatal(err)
 	}
 	uc, err := New(Config{Root: root, State: "/var/lib/gitopsd", Warn: warn, Steady: 1, Scratch: filepath.Join(d.t.TempDir(), "scratch"),
+		Made:    func(*schema.Spec) map[string]bool { return d.made },
+		Anew:    func(unit string) bool { return d.anew[unit] },
 		Connect: func(context.Context) (Manager, error) { return d.systemd, nil },
 		Journal: func(_ context.Context, unit string, _ time.Time) string { return "journal of " + unit }})
 	if err != nil {

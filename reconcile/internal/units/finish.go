@@ -204,7 +204,7 @@ func (f *finishing) jobOf(g *goal, s *State) *Job {
 	d := f.rec.Due[g.name]
 	needed := d != nil && (f.differs(d) || d.Invocation != s.Invocation)
 	switch {
-	case g.gone(), g.state == schema.UnitStopped, g.state == schema.UnitMasked, s.Masked():
+	case g.gone(), g.state == schema.UnitStopped, g.state == schema.UnitMasked, s.Masked(), f.anew(g.name):
 		delete(f.rec.Due, g.name)
 		return nil
 	case needed && d.restarts() && g.state == schema.UnitStarted:
@@ -235,8 +235,8 @@ func (f *finishing) others() ([]Job, error) {
 		}
 		d, s := f.rec.Due[name], &states[0]
 		switch needed := f.differs(d) || d.Invocation != s.Invocation; {
-		case !needed || (!s.Running() && s.Active != "activating"):
-			if s.Missing() {
+		case !needed || (!s.Running() && s.Active != "activating") || f.anew(name):
+			if s.Missing() && !f.anew(name) {
 				f.warn(fmt.Errorf("%s: no such unit is here, so it is not told of changed files", name))
 			}
 			delete(f.rec.Due, name)

@@ -22,7 +22,7 @@ func (c *Controller) Prepare(ctx context.Context, spec *schema.Spec, ahead []str
 	m, err := c.connect(ctx)
 	if err == nil {
 		defer m.Close()
-		err = note(ctx, m, spec, rec)
+		err = c.note(ctx, m, spec, rec)
 	}
 	// Also where systemd does not answer: a rollback goes on with the files, and
 	// what comes due by that must not be lost.
@@ -37,7 +37,7 @@ func (c *Controller) Prepare(ctx context.Context, spec *schema.Spec, ahead []str
 
 // note records how units are that were not named before, and what runs with the
 // files that are about to change.
-func note(ctx context.Context, m Manager, spec *schema.Spec, rec *record) error {
+func (c *Controller) note(ctx context.Context, m Manager, spec *schema.Spec, rec *record) error {
 	var fresh []string
 	for name, u := range spec.Units {
 		if u == nil {
@@ -53,9 +53,10 @@ func note(ctx context.Context, m Manager, spec *schema.Spec, rec *record) error 
 	if err != nil {
 		return err
 	}
+	made := c.made(spec)
 	for i := range states {
 		s := &states[i]
-		b := &before{File: s.File, Running: s.Running(), Missing: s.Missing() && !s.Masked()}
+		b := &before{File: s.File, Running: s.Running(), Missing: s.Missing() && !s.Masked() && !made[s.Name]}
 		b.set(spec.Units[s.Name])
 		rec.Before[s.Name] = b
 	}

@@ -34,7 +34,7 @@ func (c *Controller) verify(ctx context.Context, spec *schema.Spec, states []Sta
 		if u == nil || u.State == schema.UnitMasked || !slices.ContainsFunc(p.Ahead, func(a string) bool { return concerns(unitOf(a), s.Name) }) {
 			continue
 		}
-		if !u.IsSet() && s.Fragment == "" && !brought(spec, s.Name) {
+		if !u.IsSet() && s.Fragment == "" && !brought(spec, s.Name) && !c.made(spec)[s.Name] {
 			continue // it comes with the new system
 		}
 		look = append(look, s.Name)
@@ -60,6 +60,17 @@ func (c *Controller) verify(ctx context.Context, spec *schema.Spec, states []Sta
 	return failure.Join(errs...)
 }
 
+// stub stands for a unit that is not there yet, for those that need it and for
+// its drop-ins.
+const stub = "[Service]\nType=oneshot\nExecStart=/bin/sh\n"
+
+// lookEnv has systemd-analyze find what generators have made, too. It ends with
+// a colon, which stands for the folders where it looks anyway.
+var lookEnv = []string{
+	"SYSTEMD_UNIT_PATH=/run/systemd/generator.early:/run/systemd/generator:/run/systemd/generator.late:",
+	"SYSTEMD_LOG_LEVEL=warning", "SYSTEMD_COLORS=0",
+}
+
 // lay puts the units of the spec into the scratch folder.
 func (c *Controller) lay(spec *schema.Spec, states []State, texts map[string]string, p Plan) error {
 	if err := os.RemoveAll(c.scratch); err != nil {
@@ -77,6 +88,11 @@ func (c *Controller) lay(spec *schema.Spec, states []State, texts map[string]str
 		data, err := c.root.ReadFile(s.Fragment, maxCopied)
 		if err == nil {
 			all[s.Name] = string(data)
+		}
+	}
+	for name := range c.made(spec) {
+		if all[name] == "" {
+			all[name] = stub
 		}
 	}
 	for name, text := range all {
@@ -106,7 +122,7 @@ func runnable(text string, comes func(program string) bool) string {
 }
 
 func (c *Controller) analyze(ctx context.Context, name string) error {
-	_, err := hooks.Command(ctx, []string{"systemd-analyze", "verify", "--man=no", filepath.Join(c.scratch, name)}, "/", []string{"SYSTEMD_LOG_LEVEL=warning", "SYSTEMD_COLORS=0"}, verifyLimit)
+	_, err := hooks.Command(ctx, []string{"systemd-analyze", "verify", "--man=no", filepath.Join(c.scratch, name)}, "/", lookEnv, verifyLimit)
 	if err == nil {
 		return nil
 	}

@@ -1,0 +1,63 @@
+package units
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+// A unit that an application makes has drop-ins before it is there, restarts
+// with them, and stays when only they are dropped.
+func TestUnitMadeElsewhere(t *testing.T) {
+	d := newDevice(t)
+	d.made = map[string]bool{"web.service": true}
+	with := func(dropIn, conf string) *schema.Spec {
+		return &schema.Spec{
+			Units: map[string]*schema.Unit{"web.service": {DropIns: map[string]*schema.Body{"a": body(dropIn)}}},
+			Files: map[string]*schema.File{"/etc/web.conf": file(conf, []string{"web.service"}, nil)},
+		}
+	}
+	root, _, c := d.open()
+	defer root.Close()
+	first := whole(with("# one\n", "a"))
+	if err := c.Check(t.Context(), first, Plan{Ahead: []string{dropInPath("web.service", "a")}}); err != nil {
+		t.Fatal(err)
+	}
+	d.anew = map[string]bool{"web.service": true} // the application is new
+	d.must(first)
+	if log := d.logged(); log != "reload" || len(d.warned) > 0 {
+		t.Errorf("a unit that somebody else is about to start: %q, warned %q", log, d.warned)
+	}
+	d.put("usr/lib/systemd/system/web.service", "[Service]\nExecStart=/x\nEnvironment=CONFIG=/etc/web.conf\n")
+	if err := d.systemd.Reload(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.systemd.Do(t.Context(), Job{Start, "web.service"}); err != nil {
+		t.Fatal(err)
+	}
+	d.logged()
+	d.must(with("# two\n", "b"))
+	if log := d.logged(); log != "reload" {
+		t.Errorf("a unit that is started anew after this has %q done to it", log)
+	}
+	d.anew = nil
+	for _, c := range []struct {
+		what string
+		spec *schema.Spec
+		want string
+	}{
+		{"another drop-in", with("# three\n", "b"), "reload, try-restart web.service"},
+		{"another file", with("# three\n", "c"), "try-restart web.service"},
+		{"neither", with("# three\n", "c"), ""},
+		{"no drop-in", &schema.Spec{}, "reload, try-restart web.service"},
+	} {
+		d.must(c.spec)
+		if log := d.logged(); log != c.want {
+			t.Errorf("%s: %q, want %q", c.what, log, c.want)
+		}
+	}
+	if is := d.is(); !strings.Contains(is, "runs web.service") || strings.Contains(is, "web.service.d") {
+		t.Errorf("the device is\n%s", is)
+	}
+}
