@@ -90,6 +90,23 @@ func TestProgramIsNoGood(t *testing.T) {
 	}
 }
 
+// Whoever looks at the disk sees what is on trial.
+func TestProgramOnTrialIsShown(t *testing.T) {
+	p := onPackage(t)
+	p.crashes["v1.5.0"] = true
+	p.assignProgram(2, "v1.1.0", "v1.5.0")
+	p.boot()
+	p.boot()
+	v, err := OpenView(Config{Root: p.root})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	if s := v.Standing(); s.Trial != "v1.5.0, start 2 of 3" || len(s.Trouble) > 0 {
+		t.Errorf("it is shown as %q with %v", s.Trial, s.Trouble)
+	}
+}
+
 // To go back to the program of the package is an update like any other.
 func TestProgramOfThePackageIsNoGood(t *testing.T) {
 	p := onPackage(t)

@@ -58,7 +58,13 @@ const quickUnit = "[Service]\nWatchdogSec=4s\nTimeoutStartSec=4s\nRestartSec=1s\
 
 const controlConfig = `apiVersion: gitopsd.dev/v1alpha1
 kind: AgentConfig
-spec: {device: %s, repoFrom: /etc/edge/control, interval: 1s, heartbeat: 10s, timeout: 2s}
+spec:
+  device: %s
+  repoFrom: /etc/edge/control
+  reports: {repo: {url: "%s", credentials: {passwordFile: /run/credentials/gitopsd-agent.service/gitopsd_token}}}
+  interval: 1s
+  heartbeat: 10s
+  timeout: 2s
 `
 
 // newProgramBox is a box whose releases bring its agent, and say where control
@@ -75,7 +81,8 @@ func newProgramBox(f *fleet) (b *box, spec func(version, control string) string)
 	go func() { _ = server.Serve(listen) }()
 	f.Cleanup(func() { server.Close() })
 	control := "http://" + b.repository + "/fleet.git"
-	b.Write("/etc/gitopsd/agent.yaml", fmt.Sprintf(controlConfig, b.id), 0o644)
+	b.Write("/etc/gitopsd/agent.yaml", fmt.Sprintf(controlConfig, b.id, control), 0o644)
+	b.Write("/etc/gitopsd/credentials/token", "secret\n", 0o600)
 	b.Write("/etc/edge/control", control+"\n", 0o644)
 	b.Write("/etc/systemd/system/gitopsd-agent.service.d/quick.conf", quickUnit, 0o644)
 	b.Run("systemctl", "daemon-reload")
@@ -167,6 +174,10 @@ func TestSystemSelfUpdate(t *testing.T) {
 	f.wait("the daemon's next version", func() error { return b.runsAs("v1.2.0", true) })
 	if now, n := b.show("MainPID", "gitopsd-agent")["gitopsd-agent"], b.show("NRestarts", "gitopsd-agent")["gitopsd-agent"]; now != pid || n != "0" {
 		t.Errorf("the service is process %s after %s restarts, was %s", now, n, pid)
+	}
+
+	if out := b.Run("sh", "-c", "ls -l /proc/"+pid+"/fd"); strings.Count(out, "/var/lib/gitopsd/lock") != 1 {
+		t.Errorf("the process has open\n%s", out)
 	}
 
 	for _, bad := range []struct{ version, control, words string }{
