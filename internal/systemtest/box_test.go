@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/gitopsd/gitopsd/internal/gitserver"
 	"github.com/gitopsd/gitopsd/internal/machine"
 )
@@ -135,8 +137,8 @@ func TestSystemPackage(t *testing.T) {
 	f := newFleet(newBench(t), t.TempDir())
 	f.policy("gateways", "v1.0.0", 1, 0)
 	f.device("gw-1", "gateways")
-	f.release("gateways", "v1.0.0", "files: {/etc/edge/version: {content: one}}")
-	f.release("gateways", "v2.0.0", "files: {/etc/edge/version: {content: two}}")
+	f.release("gateways", "v1.0.0", "files: {/etc/edge/version: {content: one}, /etc/issue: {content: one}}")
+	f.release("gateways", "v2.0.0", "files: {/etc/edge/version: {content: two}, /etc/issue: {content: two}}")
 	f.push("the first release")
 	f.start("daemon", serveArgs(f.path("state"), "--repo", f.bare)...)
 	b := newBox(f, "gw-1")
@@ -147,8 +149,11 @@ func TestSystemPackage(t *testing.T) {
 	if out, err := b.Try(t.Context(), "systemctl", "is-enabled", "gitopsd-agent", "gitopsd"); err == nil {
 		t.Errorf("a fresh package has its services\n%s", out)
 	}
+	b.Write("/etc/issue", "of before", 0o640)
+	b.label("/etc/issue")
 	b.Run("systemctl", "enable", "--now", "gitopsd-agent")
 	f.is("gw-1", "Current", "v1.0.0")
+	b.labelled("/etc/issue", "one")
 	b.Write("/etc/gitopsd/credentials/token", "secret\n", 0o600)
 	b.Write("/etc/gitopsd/serve.yaml", fmt.Sprintf(boxServeConfig, b.repository), 0o644)
 	b.Run("systemctl", "enable", "--now", "gitopsd") // a second daemon does no harm
@@ -175,6 +180,7 @@ func TestSystemPackage(t *testing.T) {
 	b.asked()
 	b.Run("gitopsd", "agent", "unhold")
 	f.is("gw-1", "Current", "v2.0.0")
+	b.labelled("/etc/issue", "two")
 
 	b.Run("dpkg", "--remove", "gitopsd")
 	if out, err := b.Try(t.Context(), "pgrep", "-l", "gitopsd"); err == nil {
@@ -195,6 +201,7 @@ func TestSystemPackage(t *testing.T) {
 	}
 	b.Run("systemctl", "disable", "--now", "gitopsd-agent")
 	b.Run("gitopsd", "agent", "reset", "--yes")
+	b.labelled("/etc/issue", "of before")
 	for _, file := range []string{"/etc/edge", "/var/lib/gitopsd/attempts.json"} {
 		if _, err := os.Lstat(b.Path(file)); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("after a reset there is %s (%v)", file, err)
@@ -202,6 +209,34 @@ func TestSystemPackage(t *testing.T) {
 	}
 	if t.Failed() {
 		t.Log(b.log())
+	}
+}
+
+// attributes are what a file has beside its content and mode where a system
+// labels its files, and what somebody has noted.
+var attributes = map[string]string{"security.selinux": "system_u:object_r:etc_t:s0\x00", "user.note": "by hand"}
+
+func (b *box) label(file string) {
+	b.f.Helper()
+	for name, value := range attributes {
+		if err := unix.Setxattr(b.Path(file), name, []byte(value), 0); err != nil {
+			b.f.Fatalf("%s: %v", name, err)
+		}
+	}
+}
+
+// labelled wants a file to have its label, whatever its content became.
+func (b *box) labelled(file, content string) {
+	b.f.Helper()
+	if err := b.has(file, content); err != nil {
+		b.f.Error(err)
+	}
+	for name, want := range attributes {
+		got := make([]byte, 100)
+		n, err := unix.Getxattr(b.Path(file), name, got)
+		if err != nil || string(got[:n]) != want {
+			b.f.Errorf("%s of %s is %q (%v), want %q", name, file, got[:max(n, 0)], err, want)
+		}
 	}
 }
 
