@@ -80,6 +80,30 @@ func TestSystemSSHKeys(t *testing.T) {
 		}
 	}
 
+	// A key that is replaced on both sides while a program has it in use.
+	creds = s.creds()
+	creds.SSHKeyFile = s.keygen("in_use", "ed25519", "")
+	s.authorize("in_use")
+	d := s.openDevice(url, creds, generous)
+	look := func() error {
+		_, _, err := d.Read(ctx, sourceRef, "", 1<<20)
+		return err
+	}
+	if err := look(); err != nil {
+		t.Fatal(err)
+	}
+	next, err := os.ReadFile(s.keygen("next", "ed25519", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.authorize("next")
+	wantKind(t, "a key that is not accepted any more", look(), "auth")
+	writeFile(t, creds.SSHKeyFile, string(next), 0o600)
+	if err := look(); err != nil {
+		t.Errorf("after its key was replaced: %v", err)
+	}
+	s.authorize(accepted...)
+
 	// The program: the right exit code, words, and no secret in them.
 	creds = s.creds()
 	key := s.keygen("stranger", "ed25519", "")
