@@ -210,3 +210,17 @@ func TestComposeGrace(t *testing.T) {
 		t.Errorf("podman was told %q", w.log)
 	}
 }
+
+func TestComposeCompare(t *testing.T) {
+	w := stocked(t)
+	w.must(mixedOne)
+	w.log = nil
+	got, err := w.agent().Compare(context.Background(), mixedTwo, nil, nil)
+	want := []Change{{"gone", schema.DoRemove}, {"new", schema.DoCreate}, {"old", schema.DoChange}, {"shop", schema.DoChange}, {"web", schema.DoChange}}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v would change (%v), want %v", got, err, want)
+	}
+	if len(w.log) > 0 {
+		t.Errorf("to compare, %q were run", w.log)
+	}
+}
