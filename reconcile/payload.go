@@ -58,11 +58,14 @@ func KeptPayloads(root string) []string {
 		return nil
 	}
 	defer r.Close()
-	entries, err := r.List(payloadDir)
-	if err != nil {
-		return nil
-	}
 	var kept []string
+	programs, _ := r.List(programsDir) // where there are none, none is kept
+	for _, e := range programs {
+		if sum, err := r.Sum(programPath(e.Name())); err == nil && sum == e.Name() {
+			kept = append(kept, "sha256:"+sum)
+		}
+	}
+	entries, _ := r.List(payloadDir)
 	for _, e := range entries {
 		digest := "sha256:" + e.Name()
 		p, err := payloadPath(digest)

@@ -20,6 +20,9 @@ func TestProgramTakesOver(t *testing.T) {
 	p.rests()
 	p.is("v1.1.0", "v1.5.0")
 	p.outcome(2, schema.OutcomeOK)
+	if kept := KeptPayloads(p.root); !slices.Equal(kept, []string{"sha256:" + sumOf(fakeProgram("v1.5.0"))}) {
+		t.Errorf("payloads %v need not be delivered again", kept)
+	}
 	if got := strings.Join(p.started, " "); got != "v1.0.0 v1.5.0 v1.5.0" {
 		t.Errorf("started %s", got)
 	}
