@@ -48,6 +48,44 @@ func TestHostileNamesAreHarmless(t *testing.T) {
 	}
 }
 
+// A command that is proposed can be copied, whatever folders are called.
+func TestProposedCommandsCanBeCopied(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const dir = "a fleet; ls"
+	bare := filepath.Join("bare "+dir, "refs")
+	for _, folder := range []string{dir, bare, filepath.Join("bare "+dir, "objects"), "empty " + dir} {
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join("bare "+dir, "HEAD"), []byte("ref: refs/heads/main\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := writeStarter(dir, partFleet); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "policies", "x.yaml"), []byte("x: 1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"plan", "no " + dir}, "gitopsd init 'no a fleet; ls'"},
+		{[]string{"plan", "empty " + dir}, "gitopsd init 'empty a fleet; ls'"},
+		{[]string{"plan", dir}, "gitopsd validate 'a fleet; ls' checks"},
+		{[]string{"init", "--parts", "fleet", dir}, "gitopsd init 'a fleet; ls-2'"},
+		{[]string{"init", "bare " + dir}, "git clone 'bare a fleet; ls' fleet"},
+		{[]string{"validate", "bare " + dir}, "git clone 'bare a fleet; ls'"},
+	} {
+		var out, errs bytes.Buffer
+		run(context.Background(), c.args, strings.NewReader(""), &out, &errs, nil)
+		if !strings.Contains(errs.String(), c.want) {
+			t.Errorf("%q: want %q in\n%s", c.args, c.want, errs.String())
+		}
+	}
+}
+
 // What could not be written was not done, whichever way a command prints.
 func TestFullStandardOutputIsAnError(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)

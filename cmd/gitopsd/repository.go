@@ -59,9 +59,9 @@ func repoHint(err error, where string) error {
 	case "auth":
 		return withHint(err, "check the credentials: --password-file, --token-file or --ssh-key-file, or credentials in the configuration file")
 	case "not-found":
-		return withHint(err, "check --repo and the branch; git ls-remote %s shows what is there", redact(where))
+		return withHint(err, "check --repo and the branch; git ls-remote %s shows what is there", shellWord(redact(where)))
 	case "network":
-		return withHint(err, "check the address and the network; git ls-remote %s tries the same", redact(where))
+		return withHint(err, "check the address and the network; git ls-remote %s tries the same", shellWord(redact(where)))
 	case "timeout":
 		return withHint(err, "the server did not answer in time; --timeout allows more")
 	}

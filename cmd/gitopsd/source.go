@@ -37,7 +37,7 @@ func dirSource(dir string) (schema.Source, error) {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, withHint(fmt.Errorf("%s: there is no folder %s", cannotReadFleet, dir), "gitopsd init %s makes a starter fleet repository there", dir)
+		return nil, withHint(fmt.Errorf("%s: there is no folder %s", cannotReadFleet, dir), "gitopsd init %s makes a starter fleet repository there", shellWord(dir))
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", cannotReadFleet, err)
 	case !info.IsDir():
@@ -98,10 +98,10 @@ func noFleet(dir string) error {
 			}
 		}
 		if info, statErr := os.Stat(filepath.Join(abs, "HEAD")); statErr == nil && info.Mode().IsRegular() {
-			return withHint(err, "this looks like a bare git repository: name a working tree, for example of git clone %s", dir)
+			return withHint(err, "this looks like a bare git repository: name a working tree, for example of git clone %s", shellWord(dir))
 		}
 	}
-	return withHint(err, "gitopsd init %s makes a starter fleet repository", dir)
+	return withHint(err, "gitopsd init %s makes a starter fleet repository", shellWord(dir))
 }
 
 // listedOnce is a source that is listed once.

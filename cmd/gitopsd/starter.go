@@ -82,7 +82,7 @@ func (s *starter) write() ([]string, error) {
 	action := fmt.Errorf("cannot write a starter fleet repository into %s", s.dir)
 	if isBare(s.dir) {
 		return nil, withHint(fmt.Errorf("%w: it is a bare git repository", action),
-			"write it into a clone: git clone %s fleet, then gitopsd init fleet", s.dir)
+			"write it into a clone: git clone %s fleet, then gitopsd init fleet", shellWord(s.dir))
 	}
 	files, err := s.files()
 	if err != nil {
@@ -124,7 +124,7 @@ func (s *starter) wayOut(inTheWay []string) string {
 	if !slices.Contains(s.parts, partFleet) {
 		return "remove or rename them first"
 	}
-	return "name another folder: gitopsd init " + freeName(s.dir)
+	return "name another folder: gitopsd init " + shellWord(freeName(s.dir))
 }
 
 // firstOf lists the first few of many paths.

@@ -121,7 +121,7 @@ func (r *reader) noStatus(doubt *sweep.Doubt) error {
 		return err
 	}
 	return withHint(fmt.Errorf("%s has no branch %s: no sweep was done yet", redact(r.spec.Repo.URL), r.statusBranch()),
-		"gitopsd serve --repo %s --once does the first sweep; another branch is named with --status-branch", redact(r.spec.Repo.URL))
+		"gitopsd serve --repo %s --once does the first sweep; another branch is named with --status-branch", shellWord(redact(r.spec.Repo.URL)))
 }
 
 // statusView is what package view needs of the status branch.

@@ -112,7 +112,7 @@ func explainsAlone(cmd *cobra.Command, args []string) error {
 // invalid prints the errors of a fleet to standard error, for commands that
 // need a valid one, and ends with 3.
 func (a *app) invalid(dir string, fleet *schema.Fleet) error {
-	return withHint(a.notValid(dir, fleet), "correct what stands above; gitopsd validate %s checks it again", dir)
+	return withHint(a.notValid(dir, fleet), "correct what stands above; gitopsd validate %s checks it again", shellWord(dir))
 }
 
 // notValid is invalid without a word on what to do next.
