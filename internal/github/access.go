@@ -67,7 +67,7 @@ func (a *access) identity(ctx context.Context) bool {
 	login, err := a.client.self(ctx)
 	if err != nil {
 		does := remedy(err)
-		if kindOf(err) == KindUnavailable {
+		if kindOf(err) == kindUnavailable {
 			does = "check github.apiURL and the way there, with its proxy; a daemon tries again by itself"
 		}
 		a.wrong("credentials", err.Error(), does)
@@ -142,13 +142,13 @@ func (a *access) ofToken(ctx context.Context) {
 	_, _, err := c.repo.PullRequests.List(ctx, c.owner, c.name, &gh.PullRequestListOptions{ListOptions: gh.ListOptions{PerPage: 1}})
 	if err = c.failed("list the pull requests", err); err == nil {
 		const noComment = 1 // of the very first repository there was
-		if err = c.editComment(ctx, noComment, "gitopsd doctor asks whether it may"); kindOf(err) == KindNotFound {
+		if err = c.editComment(ctx, noComment, "gitopsd doctor asks whether it may"); kindOf(err) == kindNotFound {
 			err = nil
 		}
 	}
 	a.tried(permissionPulls, "finds pull requests, comments", err)
 	err = c.setStatus(ctx, noCommit, Status{Context: contextValidate, State: Success})
-	if k := kindOf(err); k == KindRefused || k == KindNotFound {
+	if k := kindOf(err); k == kindRefused || k == kindNotFound {
 		err = nil
 	}
 	a.tried(permissionStatuses, "gitopsd/validate, gitopsd/plan, gitopsd/fleet", err)

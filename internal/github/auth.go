@@ -111,7 +111,7 @@ func (j jwtSource) token(context.Context) (string, error) {
 		text, err = signJWT(key, j.id, time.Now())
 	}
 	if err != nil {
-		return "", &Error{Op: "use the private key of the GitHub App", Message: j.keyFile + ": " + err.Error(), kind: KindCredentials, err: err}
+		return "", &apiError{op: "use the private key of the GitHub App", message: j.keyFile + ": " + err.Error(), kind: kindCredentials, err: err}
 	}
 	return text, nil
 }
@@ -186,13 +186,13 @@ func (i *installation) token(ctx context.Context) (string, error) {
 	fresh, _, err := i.app.Apps.CreateInstallationToken(ctx, i.id, &gh.InstallationTokenOptions{Repositories: []string{i.name}})
 	if err != nil {
 		err = failed("get a token for the installation of the GitHub App", err, i.scrub)
-		if kindOf(err) == KindNotFound && i.found {
+		if kindOf(err) == kindNotFound && i.found {
 			i.id = 0 // it was uninstalled, and may be installed anew
 		}
 		return "", err
 	}
 	if fresh.GetToken() == "" {
-		return "", &Error{Op: "get a token for the installation of the GitHub App", Message: "the answer holds none", kind: KindUnavailable}
+		return "", &apiError{op: "get a token for the installation of the GitHub App", message: "the answer holds none", kind: kindUnavailable}
 	}
 	i.current, i.ends = fresh.GetToken(), fresh.GetExpiresAt().Time
 	return i.current, nil

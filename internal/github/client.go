@@ -181,7 +181,7 @@ func (c *client) self(ctx context.Context) (string, error) {
 func pages(list func(page int) (*gh.Response, error)) error {
 	for page, n := 1, 0; page != 0; n++ {
 		if n == maxPages {
-			return &Error{Message: fmt.Sprintf("the list has more than %d pages", maxPages), kind: KindRefused}
+			return &apiError{message: fmt.Sprintf("the list has more than %d pages", maxPages), kind: kindRefused}
 		}
 		r, err := list(page)
 		if err != nil {
@@ -285,7 +285,7 @@ func (c *client) editComment(ctx context.Context, id int64, body string) error {
 
 func (c *client) removeComment(ctx context.Context, id int64) error {
 	_, err := c.repo.Issues.DeleteComment(ctx, c.owner, c.name, id)
-	if err = c.failed("remove the second comment", err); kindOf(err) == KindNotFound {
+	if err = c.failed("remove the second comment", err); kindOf(err) == kindNotFound {
 		return nil
 	}
 	return err

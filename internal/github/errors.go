@@ -13,46 +13,42 @@ import (
 
 // Kinds of trouble: whether a person, time or nothing helps.
 const (
-	KindCredentials = "auth"        // the token or the key is not accepted, or cannot be read
-	KindPermission  = "permission"  // the token is accepted, and may not do this
-	KindNotFound    = "not-found"   // no such thing, or none that the token may see
-	KindRefused     = "refused"     // the request itself is not wanted; asking again does not help
-	KindLimited     = "limited"     // too many requests; later
-	KindUnavailable = "unavailable" // no answer, half an answer, an answer that is none; later
+	kindCredentials = "auth"        // the token or the key is not accepted, or cannot be read
+	kindPermission  = "permission"  // the token is accepted, and may not do this
+	kindNotFound    = "not-found"   // no such thing, or none that the token may see
+	kindRefused     = "refused"     // the request itself is not wanted; asking again does not help
+	kindLimited     = "limited"     // too many requests; later
+	kindUnavailable = "unavailable" // no answer, half an answer, an answer that is none; later
 )
 
-// Error is what could not be done at the API.
-type Error struct {
-	Op      string // what was attempted: "write the status gitopsd/plan"
-	Status  int    // of HTTP; 0 = there was no answer
-	Message string // what the server said, or what became of the connection
-	Needs   string // the permissions that would do, as the server names them; "" = it does not
-
-	kind string
-	err  error
+// apiError is what could not be done at the API.
+type apiError struct {
+	op      string // what was attempted: "write the status gitopsd/plan"
+	status  int    // of HTTP; 0 = there was no answer
+	message string // what the server said, or what became of the connection
+	needs   string // the permissions that would do, as the server names them; "" = it does not
+	kind    string
+	err     error
 }
 
-// Kind is one of the kinds of this package.
-func (e *Error) Kind() string { return e.kind }
-
-func (e *Error) Error() string {
-	text := "cannot " + e.Op + ": "
-	if e.Status != 0 {
-		text += fmt.Sprintf("%d: ", e.Status)
+func (e *apiError) Error() string {
+	text := "cannot " + e.op + ": "
+	if e.status != 0 {
+		text += fmt.Sprintf("%d: ", e.status)
 	}
-	text += e.Message
-	if e.Needs != "" {
-		text += " (it needs " + e.Needs + ")"
+	text += e.message
+	if e.needs != "" {
+		text += " (it needs " + e.needs + ")"
 	}
 	return text
 }
 
 // Unwrap is what happened below.
-func (e *Error) Unwrap() error { return e.err }
+func (e *apiError) Unwrap() error { return e.err }
 
 // kindOf is the kind of an error; "" = it is not of this package.
 func kindOf(err error) string {
-	var e *Error
+	var e *apiError
 	if errors.As(err, &e) {
 		return e.kind
 	}
@@ -65,44 +61,44 @@ func failed(op string, err error, secrets func(string) string) error {
 	if err == nil {
 		return nil
 	}
-	var own *Error
+	var own *apiError
 	if errors.As(err, &own) {
-		if own.Op == "" {
-			own.Op = op
+		if own.op == "" {
+			own.op = op
 		}
 		return own
 	}
-	e := &Error{Op: op, kind: KindUnavailable, err: errors.New("the request failed")}
+	e := &apiError{op: op, kind: kindUnavailable, err: errors.New("the request failed")}
 	var answer *gh.ErrorResponse
 	var primary *gh.RateLimitError
 	var secondary *gh.AbuseRateLimitError
 	var response *http.Response
 	switch {
 	case errors.Is(err, context.Canceled):
-		e.err, e.Message = context.Canceled, "given up"
+		e.err, e.message = context.Canceled, "given up"
 		return e
 	case errors.As(err, &answer):
-		response, e.Message = answer.Response, answer.Message
+		response, e.message = answer.Response, answer.Message
 		for _, detail := range answer.Errors {
 			// The API names fields, and puts words into some of them.
-			e.Message += strings.TrimRight("; "+strings.TrimSpace(detail.Field+" "+detail.Code+" "+detail.Message), "; ")
+			e.message += strings.TrimRight("; "+strings.TrimSpace(detail.Field+" "+detail.Code+" "+detail.Message), "; ")
 		}
 	case errors.As(err, &primary):
-		response, e.Message = primary.Response, primary.Message
+		response, e.message = primary.Response, primary.Message
 	case errors.As(err, &secondary):
-		response, e.Message = secondary.Response, secondary.Message
+		response, e.message = secondary.Response, secondary.Message
 	default:
-		e.Message = clean(secrets(err.Error()))
+		e.message = clean(secrets(err.Error()))
 		return e
 	}
-	e.kind = KindLimited
+	e.kind = kindLimited
 	if response != nil {
-		e.Status = response.StatusCode
-		e.Needs = clean(response.Header.Get("X-Accepted-GitHub-Permissions"))
+		e.status = response.StatusCode
+		e.needs = clean(response.Header.Get("X-Accepted-GitHub-Permissions"))
 		e.kind = kindOfStatus(response)
 	}
-	if e.Message = clean(secrets(e.Message)); e.Message == "" {
-		e.Message = http.StatusText(e.Status)
+	if e.message = clean(secrets(e.message)); e.message == "" {
+		e.message = http.StatusText(e.status)
 	}
 	return e
 }
@@ -110,17 +106,17 @@ func failed(op string, err error, secrets func(string) string) error {
 func kindOfStatus(r *http.Response) string {
 	switch {
 	case r.Header.Get(headerLimited) != "":
-		return KindLimited
+		return kindLimited
 	case r.StatusCode == http.StatusUnauthorized:
-		return KindCredentials
+		return kindCredentials
 	case r.StatusCode == http.StatusForbidden:
-		return KindPermission
+		return kindPermission
 	case r.StatusCode == http.StatusNotFound, r.StatusCode == http.StatusGone:
-		return KindNotFound
+		return kindNotFound
 	case r.StatusCode == http.StatusConflict, r.StatusCode == http.StatusRequestTimeout, r.StatusCode >= http.StatusInternalServerError:
-		return KindUnavailable
+		return kindUnavailable
 	}
-	return KindRefused
+	return kindRefused
 }
 
 // maxMessage bounds what is repeated of a server's words, in bytes.

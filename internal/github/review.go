@@ -45,7 +45,7 @@ const offFor = time.Hour
 func (s *Service) work(ctx context.Context, it *item) error {
 	p, err := s.forge.pull(ctx, it.number)
 	switch {
-	case kindOf(err) == KindNotFound:
+	case kindOf(err) == kindNotFound:
 		s.forget(it.number)
 		return s.gone(it, err)
 	case err != nil:
@@ -134,7 +134,7 @@ func (s *Service) standing(ctx context.Context, p Pull) (bool, error) {
 // shows when it is.
 func unlessRefused(err error) error {
 	switch kindOf(err) {
-	case KindPermission, KindRefused, KindNotFound:
+	case kindPermission, kindRefused, kindNotFound:
 		return nil
 	}
 	return err
@@ -172,7 +172,7 @@ func (s *Service) write(ctx context.Context, number int, r *Review) error {
 		{featureComment, func() error { return s.showComment(ctx, number, r.text()) }},
 	} {
 		err := s.try(ctx, step.of, about, step.do)
-		if k := kindOf(err); k == KindLimited || k == KindCredentials {
+		if k := kindOf(err); k == kindLimited || k == kindCredentials {
 			return err // the other steps would come to the same
 		}
 		all = errors.Join(all, err)
@@ -204,7 +204,7 @@ func (s *Service) try(ctx context.Context, of feature, about string, do func() e
 		return ctx.Err()
 	}
 	switch kindOf(err) {
-	case KindPermission:
+	case kindPermission:
 		if ofOne(err) {
 			s.trouble(string(of)+" of "+about, err)
 			return nil
@@ -212,7 +212,7 @@ func (s *Service) try(ctx context.Context, of feature, about string, do func() e
 		s.off[of] = time.Now().Add(offFor)
 		s.troubleOnce(string(of), fmt.Errorf("no %s are written: %w", of, err))
 		return nil
-	case KindRefused, KindNotFound:
+	case kindRefused, kindNotFound:
 		s.trouble(string(of)+" of "+about, err)
 		return nil
 	case "":

@@ -17,7 +17,7 @@ const maxSecretFile = 64 << 10
 // it holds.
 func readSecret(path, what string) (string, error) {
 	trouble := func(err error) error {
-		return &Error{Op: "read " + what, Message: err.Error(), kind: KindCredentials, err: err}
+		return &apiError{op: "read " + what, message: err.Error(), kind: kindCredentials, err: err}
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -45,7 +45,7 @@ func readToken(path string) (string, error) {
 	token := strings.TrimSpace(text)
 	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		err := fmt.Errorf("%s holds more than one word", path)
-		return "", &Error{Op: "read the token of GitHub", Message: err.Error(), kind: KindCredentials, err: err}
+		return "", &apiError{op: "read the token of GitHub", message: err.Error(), kind: kindCredentials, err: err}
 	}
 	return token, nil
 }

@@ -193,13 +193,13 @@ func pullText(number int) string { return fmt.Sprintf("pull request %d", number)
 // remedy is what a person can do about an error.
 func remedy(err error) string {
 	switch kindOf(err) {
-	case KindCredentials:
+	case kindCredentials:
 		return "check the token, or the App's id and private key, and the clock of this machine; gitopsd doctor tries them"
-	case KindPermission:
+	case kindPermission:
 		return "give the App or the token the permission; gitopsd doctor lists those that are missing"
-	case KindNotFound:
+	case kindNotFound:
 		return "check the repository, and that the App is installed there or the token may see it; gitopsd doctor tries"
-	case KindRefused:
+	case kindRefused:
 		return "this is not tried again before the pull request changes"
 	}
 	return "it is tried again"
