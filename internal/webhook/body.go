@@ -44,9 +44,6 @@ func newBodies() *bodies {
 	return b
 }
 
-// tooLarge refuses a body by what the request says of its length.
-func tooLarge(r *http.Request, limit int64) bool { return r.ContentLength > limit }
-
 func tooLargeAnswer() answer {
 	return answer{http.StatusRequestEntityTooLarge, "the body is too large"}
 }

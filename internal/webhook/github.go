@@ -30,20 +30,10 @@ func (h *Hooks) github(w http.ResponseWriter, r *http.Request) answer {
 	if !known {
 		return answer{http.StatusUnsupportedMediaType, "the content type is neither application/json nor application/x-www-form-urlencoded"}
 	}
-	if tooLarge(r, maxBody) {
-		return tooLargeAnswer()
-	}
-	secrets, wrong := h.secrets()
-	if wrong.status != 0 {
-		return wrong
-	}
-	body, done, wrong := h.bodies.read(w, r, maxBody)
+	body, done, wrong := h.signedBody(w, r, maxBody, mac)
 	defer done()
 	if wrong.status != 0 {
 		return wrong
-	}
-	if !signed(mac, secrets, body) {
-		return answer{http.StatusUnauthorized, "the signature does not fit; is the secret the same on both sides?"}
 	}
 	id := r.Header.Get(headerDelivery)
 	if len(id) > maxDelivery || strings.ContainsFunc(id, func(c rune) bool { return c <= ' ' || c > '~' }) {

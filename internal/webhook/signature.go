@@ -30,6 +30,24 @@ func signature(r *http.Request, header string) (mac []byte, wrong answer) {
 	return nil, answer{http.StatusUnauthorized, "the header " + header + " is not " + signaturePrefix + " and 64 lower-case hex digits"}
 }
 
+// signedBody reads a body whose signature, of lead and body, holds. done is to
+// be called in any case, when nothing refers to the body any more.
+func (h *Hooks) signedBody(w http.ResponseWriter, r *http.Request, limit int64, mac []byte, lead ...[]byte) (body []byte, done func(), wrong answer) {
+	nothing := func() {}
+	if r.ContentLength > limit {
+		return nil, nothing, tooLargeAnswer()
+	}
+	secrets, wrong := h.secrets()
+	if wrong.status != 0 {
+		return nil, nothing, wrong
+	}
+	body, done, wrong = h.bodies.read(w, r, limit)
+	if wrong.status == 0 && !signed(mac, secrets, append(lead, body)...) {
+		wrong = answer{http.StatusUnauthorized, "the signature does not fit; is the secret the same on both sides?"}
+	}
+	return body, done, wrong
+}
+
 // signed says whether mac is that of the parts with one of the secrets. It
 // takes the same time for each that is wrong.
 func signed(mac []byte, secrets [][]byte, parts ...[]byte) bool {

@@ -34,20 +34,10 @@ func (h *Hooks) sweep(w http.ResponseWriter, r *http.Request) answer {
 	if len(times) != 1 || times[0] == "" || len(times[0]) > maxTimestamp || strings.Trim(times[0], "0123456789") != "" {
 		return answer{http.StatusUnauthorized, "the header " + headerSweepTime + " is not the seconds since 1970"}
 	}
-	if tooLarge(r, maxSweepBody) {
-		return tooLargeAnswer()
-	}
-	secrets, wrong := h.secrets()
-	if wrong.status != 0 {
-		return wrong
-	}
-	body, done, wrong := h.bodies.read(w, r, maxSweepBody)
+	_, done, wrong := h.signedBody(w, r, maxSweepBody, mac, []byte(times[0]), []byte("."))
 	defer done()
 	if wrong.status != 0 {
 		return wrong
-	}
-	if !signed(mac, secrets, []byte(times[0]), []byte("."), body) {
-		return answer{http.StatusUnauthorized, "the signature does not fit; is the secret the same on both sides?"}
 	}
 	seconds, err := strconv.ParseInt(times[0], 10, 64)
 	if err != nil || h.cfg.Now().Sub(time.Unix(seconds, 0)).Abs() > sweepWindow {
