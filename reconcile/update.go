@@ -57,6 +57,9 @@ func (a *Agent) update(ctx context.Context) (Result, *found) {
 	}
 	a.enter(schema.PhasePreparing, StagePreCheck)
 	if err := a.preCheck(ctx, &r, spec); err != nil {
+		if next, is := superseded(err); is {
+			return Result{}, next
+		}
 		return a.fail(ctx, StagePreCheck, err), nil
 	}
 	a.live.phase, a.live.stage, a.live.reason = schema.PhaseStarting, string(StageAnnounce), ""
@@ -115,17 +118,8 @@ func (a *Agent) preCheck(ctx context.Context, r *record, spec *schema.Spec) erro
 	if err := a.prefetch(spec); err != nil {
 		return err
 	}
-	if err := a.fetchProgram(ctx, spec); err != nil {
+	if err := a.whileWanted(ctx, func(ctx context.Context) error { return a.fetch(ctx, spec) }); err != nil {
 		return err
-	}
-	if err := a.apps.Prefetch(ctx, spec, a.payload); err != nil {
-		return err
-	}
-	if spec.OS != nil {
-		var err error
-		if a.osTo, err = a.os.Fetch(ctx, spec.OS.Image); err != nil {
-			return failureOf("os", spec.OS.Image, err)
-		}
 	}
 	need, err := a.needs(r, spec)
 	if err != nil {

@@ -100,6 +100,7 @@ func TestSystemNetwork(t *testing.T) {
 			d.imageOver(reg, ft)
 		}
 	}
+	d.imageNeverComes(reg)
 	d.lockedOutOfImages(reg)
 }
 
@@ -329,6 +330,24 @@ func (d *disturbed) imageOver(reg *registry, ft fault) {
 	if !ft.outage {
 		d.must(when, ft.end(d.box))
 	}
+}
+
+// imageNeverComes has the registry send half of an image. The next release is
+// not kept waiting.
+func (d *disturbed) imageNeverComes(reg *registry) {
+	d.t.Helper()
+	const when = "a release after an image that never comes"
+	stalled, over := make(chan error, 1), make(chan struct{})
+	d.f.Cleanup(func() { close(over) })
+	reg.atHalf(func() {
+		stalled <- nil
+		<-over
+	})
+	d.next(atEase, "", webImage(reg, "stuck"))
+	d.begins(when, stalled)
+	defer d.took(when, time.Now())
+	d.next(atEase, "", "")
+	d.current(when)
 }
 
 // lockedOutOfImages changes the password of the registry, and then the one that
