@@ -79,7 +79,7 @@ func (e programEnd) meet(t *testing.T, n int) bool {
 
 // programStride is how many operations a fast test leaves out; it is prime to
 // those of a written file.
-const programStride = 31
+const programStride = 47
 
 func TestTroubleWhileAProgramTakesOver(t *testing.T) {
 	for i, e := range programEnds {

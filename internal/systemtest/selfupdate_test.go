@@ -202,6 +202,10 @@ func TestSystemSelfUpdate(t *testing.T) {
 		}
 	}
 
+	if log := b.log(); !strings.Contains(log, "Watchdog timeout") {
+		t.Errorf("the one that hung was not ended by the watchdog\n%s", log)
+	}
+
 	boot := b.AwaitBoot("")
 	b.Run("systemctl", "--no-block", "reboot")
 	b.AwaitBoot(boot)
