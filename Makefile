@@ -27,7 +27,7 @@ FUZZTIME      ?= 20s
 # How long the soak goes on, in minutes, how often the power then goes in each
 # of the three tests of that, and how long an idle agent is looked at.
 SOAK_MINUTES  ?= 20
-POWER_CUTS    ?= 100
+POWER_CUTS    ?= 75
 IDLE_MINUTES  ?= 10
 # Which benchmarks run, and for how long each.
 BENCH         ?= .
@@ -118,9 +118,9 @@ soak-fleet: ## run 50 agents and two daemons through trouble for SOAK_MINUTES (2
 	SOAK_MINUTES=$(SOAK_MINUTES) $(GO) test -tags system -run '^TestSoak$$' -count=1 -timeout 0 -v $(TESTFLAGS) ./internal/systemtest
 
 .PHONY: soak-device
-soak-device: ## cut a device's power 300 times (3 x POWER_CUTS), meet every fault of its network, watch it idle
+soak-device: ## cut a device's power 300 times (4 x POWER_CUTS), meet every fault of its network, watch it idle
 	GITOPSD_POWER_CUTS=$(POWER_CUTS) GITOPSD_NETWORK=all GITOPSD_IDLE_MINUTES=$(IDLE_MINUTES) $(GO) test -tags system \
-	  -run '^TestSystem(PowerCut|PowerCutApplication|PowerCutMoments|Network|IdleAgent)$$' -count=1 -timeout 0 -parallel 3 -v $(TESTFLAGS) ./internal/systemtest
+	  -run '^TestSystem(PowerCut|PowerCutAgent|PowerCutApplication|PowerCutMoments|Network|IdleAgent)$$' -count=1 -timeout 0 -parallel 3 -v $(TESTFLAGS) ./internal/systemtest
 
 .PHONY: check
 check: build lint test test-system ## what continuous integration runs, the demo aside

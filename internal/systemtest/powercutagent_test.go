@@ -4,9 +4,6 @@ package systemtest
 
 import (
 	"fmt"
-	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
 	"time"
 )
@@ -20,16 +17,8 @@ const agentPowerCuts = 3
 // end, from a file that is whole, with nothing left of others.
 func TestSystemPowerCutAgent(t *testing.T) {
 	t.Parallel()
-	cuts := agentPowerCuts
-	if n, err := strconv.Atoi(os.Getenv("GITOPSD_POWER_CUTS")); err == nil {
-		cuts = n
-	}
-	seed := uint64(time.Now().UnixNano())
-	if n, err := strconv.ParseUint(os.Getenv("GITOPSD_SEED"), 10, 64); err == nil {
-		seed = n
-	}
-	t.Logf("GITOPSD_SEED=%d", seed)
-	rnd := rand.New(rand.NewPCG(seed, 0))
+	cuts := cutsOf(agentPowerCuts)
+	rnd := seeded(t)
 
 	f := newFleet(newBench(t), t.TempDir())
 	f.device("gw-1", "gateways")
