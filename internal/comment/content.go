@@ -21,7 +21,7 @@ func (d *document) changes(groups []preview.Group) {
 	d.table(keepChanges, "Changes", []string{"devices", "version", "what", "effect on each"}, most, len(groups), func(i int) []string {
 		g := &groups[i]
 		who := fmt.Sprintf("%d: %s", len(g.Devices), names(g.Devices))
-		return []string{who, versions(g.From, g.To), elements(g), effect(&g.Effect, len(g.Devices))}
+		return []string{who, versions(g.From, g.To), elements(g), view.EffectText(&g.Effect, len(g.Devices), names)}
 	})
 }
 
@@ -64,41 +64,6 @@ func element(ch *preview.Change) string {
 		return "directory " + name
 	}
 	return prose(strings.TrimSuffix(ch.Section, "s")) + " " + name
-}
-
-// effect says what each of n devices does about a change.
-func effect(e *preview.Effect, n int) string {
-	if e.Observes {
-		return "only compared, nothing on the device changes"
-	}
-	var words []string
-	if e.Again {
-		words = append(words, "the version stays: updated again")
-	}
-	if len(e.Hooks) > 0 {
-		words = append(words, "runs "+names(e.Hooks))
-	}
-	if len(e.Restarts) > 0 {
-		words = append(words, "restarts "+names(e.Restarts))
-	}
-	if e.Reboot != "" {
-		words = append(words, "reboots into "+code(clip(e.Reboot, longestName)))
-	}
-	if dl := e.Download; dl.Most > 0 {
-		text := "downloads "
-		if dl.Bound {
-			text += "at most "
-		}
-		if dl.Least != dl.Most && !dl.Bound { // at most is from nothing on
-			text += view.BytesText(dl.Least) + " to "
-		}
-		text += view.BytesText(dl.Most)
-		if n > 1 {
-			text += ", " + view.BytesText(dl.Total) + " in all"
-		}
-		words = append(words, text)
-	}
-	return strings.Join(words, " · ")
 }
 
 // everyChange shows the changes line by line, folded.

@@ -65,18 +65,8 @@ func (d *document) membership(m *preview.Membership) {
 			rows = append(rows, counted(len(l.ids), "device")+" "+l.what+": "+names(l.ids))
 		}
 	}
-	type way struct{ from, to string }
-	var order []way
-	moved := map[way][]string{}
-	for _, v := range m.Moved {
-		w := way{v.From, v.To}
-		if moved[w] == nil {
-			order = append(order, w)
-		}
-		moved[w] = append(moved[w], v.Device)
-	}
-	for _, w := range order {
-		rows = append(rows, fmt.Sprintf("%s from %s to %s: %s", counted(len(moved[w]), "device"), policyName(w.from), policyName(w.to), names(moved[w])))
+	for _, w := range m.Ways() {
+		rows = append(rows, fmt.Sprintf("%s from %s to %s: %s", counted(len(w.Devices), "device"), policyName(w.From), policyName(w.To), names(w.Devices)))
 	}
 	if len(m.NoTarget) > 0 {
 		var ids []string

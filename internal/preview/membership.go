@@ -88,3 +88,22 @@ func (c *comparer) was(id string) (bool, string) {
 	p, known := c.Present[id]
 	return known && !p.Removed, p.Policy
 }
+
+// Way is what devices that come from one policy and go to one have in common.
+type Way struct {
+	From, To string // "" = no policy
+	Devices  []string
+}
+
+// Ways are the moves, which are in order, with those that are alike together.
+func (m *Membership) Ways() []Way {
+	var ways []Way
+	for _, v := range m.Moved {
+		if n := len(ways); n == 0 || ways[n-1].From != v.From || ways[n-1].To != v.To {
+			ways = append(ways, Way{From: v.From, To: v.To})
+		}
+		last := &ways[len(ways)-1]
+		last.Devices = append(last.Devices, v.Device)
+	}
+	return ways
+}

@@ -38,7 +38,7 @@ func WriteDiff(w io.Writer, d *preview.Device, look Look) error {
 	if len(d.Changes) > 0 {
 		b.WriteByte('\n')
 	}
-	if text := effectText(&d.Effect, 1); text != "" {
+	if text := EffectText(&d.Effect, 1, allNames); text != "" {
 		t.line(0, "effect: "+text)
 	}
 	if v := d.Verdict; v != nil {

@@ -98,7 +98,7 @@ func (t *planText) changes(p *preview.Plan) {
 			t.line(2, fmt.Sprintf("%d variants of one change; the values are those of %s", g.Variants, Clean(g.Example)))
 		}
 		t.spec(g.Changes, g.Unknown)
-		if text := effectText(&g.Effect, len(g.Devices)); text != "" {
+		if text := EffectText(&g.Effect, len(g.Devices), allNames); text != "" {
 			t.line(2, "effect: "+text)
 		}
 	}
@@ -232,8 +232,9 @@ func (t *planText) broken(l string, indent int) []string {
 	return Wrap(l, t.look.Width-indent)
 }
 
-// effectText says what n devices do about a change; "" = nothing to speak of.
-func effectText(e *preview.Effect, n int) string {
+// EffectText says what n devices do about a change; "" = nothing to speak of.
+// names writes what comes from the repository as its reader needs it.
+func EffectText(e *preview.Effect, n int, names func([]string) string) string {
 	if e.Observes {
 		return "only compared, nothing on the device changes"
 	}
@@ -242,13 +243,13 @@ func effectText(e *preview.Effect, n int) string {
 		words = append(words, "the version stays: updated again")
 	}
 	if len(e.Hooks) > 0 {
-		words = append(words, "runs "+Clean(strings.Join(e.Hooks, ", ")))
+		words = append(words, "runs "+names(e.Hooks))
 	}
 	if len(e.Restarts) > 0 {
-		words = append(words, "restarts "+Clean(strings.Join(e.Restarts, ", ")))
+		words = append(words, "restarts "+names(e.Restarts))
 	}
 	if e.Reboot != "" {
-		words = append(words, "reboots into "+Clean(e.Reboot))
+		words = append(words, "reboots into "+names([]string{e.Reboot}))
 	}
 	if d := e.Download; d.Most > 0 {
 		text := "downloads "
@@ -328,18 +329,8 @@ func (t *planText) membership(m *preview.Membership) {
 			t.line(0, counted(len(l.ids), "device")+" "+l.what+"  "+namesText(l.ids))
 		}
 	}
-	type way struct{ from, to string }
-	var order []way
-	moved := map[way][]string{}
-	for _, v := range m.Moved {
-		w := way{v.From, v.To}
-		if moved[w] == nil {
-			order = append(order, w)
-		}
-		moved[w] = append(moved[w], v.Device)
-	}
-	for _, w := range order {
-		t.line(0, fmt.Sprintf("%s from %s to %s  %s", counted(len(moved[w]), "device"), policyText(w.from), policyText(w.to), namesText(moved[w])))
+	for _, w := range m.Ways() {
+		t.line(0, fmt.Sprintf("%s from %s to %s  %s", counted(len(w.Devices), "device"), policyText(w.From), policyText(w.To), namesText(w.Devices)))
 	}
 	if n := len(m.NoTarget); n > 0 {
 		var ids []string
@@ -392,6 +383,9 @@ func namesText(ids []string) string {
 	}
 	return text
 }
+
+// allNames is a list of names that is shown whole.
+func allNames(list []string) string { return Clean(strings.Join(list, ", ")) }
 
 func versionsText(from, to string) string {
 	if from == to {
