@@ -154,11 +154,8 @@ func (b *brake) swept(ctx context.Context) error {
 
 // moveBrake puts a brake on, or without a reason takes it off.
 func (a *app) moveBrake(cmd *cobra.Command, o *brakeOptions, target brakeTarget, reason string) (err error) {
-	spec, _, _, err := o.resolve(cmd, a.env)
+	spec, err := o.named(cmd, a)
 	if err != nil {
-		return err
-	}
-	if err := needRepo(spec.Repo.URL); err != nil {
 		return err
 	}
 	author, err := a.author(cmd.Context(), o.name, o.address)

@@ -30,11 +30,8 @@ sub/brake.yaml, or another YAML file in its place, until it is renamed.`,
 	options := bindReader(cmd)
 	format.bind(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
-		spec, _, _, err := options.resolve(cmd, a.env)
+		spec, err := options.named(cmd, a)
 		if err != nil {
-			return err
-		}
-		if err := needRepo(spec.Repo.URL); err != nil {
 			return err
 		}
 		b, err := openBrake(spec, repo.Author{})

@@ -158,14 +158,20 @@ type reader struct {
 // open opens the repositories; what has to be fetched goes into a temporary
 // folder that close removes.
 func (o *readerOptions) open(cmd *cobra.Command, a *app) (*reader, error) {
-	spec, _, _, err := o.resolve(cmd, a.env)
+	spec, err := o.named(cmd, a)
 	if err != nil {
 		return nil, err
 	}
-	if err := needRepo(spec.Repo.URL); err != nil {
-		return nil, err
-	}
 	return openReader(spec)
+}
+
+// named is the configuration of a command that needs a repository.
+func (o *readerOptions) named(cmd *cobra.Command, a *app) (schema.ServeSpec, error) {
+	spec, _, _, err := o.resolve(cmd, a.env)
+	if err == nil {
+		err = needRepo(spec.Repo.URL)
+	}
+	return spec, err
 }
 
 func openReader(spec schema.ServeSpec) (*reader, error) {
