@@ -97,6 +97,14 @@ func UnitProblem(name string, u *Unit) string {
 	if ownUnit(name) || (essential && u != nil && (u.IsSet() || u.Enabled != nil || u.State != "")) {
 		return "it is protected: the agent or the device stands on it"
 	}
+	if u == nil {
+		return ""
+	}
+	for _, d := range sortedKeys(u.DropIns) {
+		if !dropInForm.MatchString(d) {
+			return fmt.Sprintf("%s is no name for a drop-in", quote(d))
+		}
+	}
 	return ""
 }
 

@@ -120,6 +120,9 @@ func (f *fake) States(_ context.Context, names ...string) ([]State, error) {
 		if r.active == "active" {
 			s.Sub = "running"
 		}
+		if strings.Contains(r.with, "ends soon") {
+			r.active, r.result = "failed", "exit-code" // at the next look
+		}
 		switch {
 		case f.masked(name):
 			s.Load, s.File = "masked", "masked"

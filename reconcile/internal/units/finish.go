@@ -314,12 +314,12 @@ func (f *finishing) forget() {
 // proveEvery is how often started units are looked at.
 const proveEvery = 250 * time.Millisecond
 
-// prove looks whether what was started stays so: one that ends at once, or
-// that systemd starts again and again, has not started.
+// prove looks whether what was started stays so, also what ran before: one that
+// ends at once, or that systemd starts again and again, has not started.
 func (f *finishing) prove(jobs []Job, bad []error, begun time.Time) []error {
 	var watch []string
 	for _, j := range jobs {
-		if (j.Verb == Start || j.Verb == Restart) && !slices.ContainsFunc(bad, func(err error) bool { return failure.From(err).Element == j.Unit }) {
+		if j.Verb != TryReload && !slices.ContainsFunc(bad, func(err error) bool { return failure.From(err).Element == j.Unit }) {
 			watch = append(watch, j.Unit)
 		}
 	}

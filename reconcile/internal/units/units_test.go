@@ -174,6 +174,17 @@ func TestSystemdThatDoesNotAnswer(t *testing.T) {
 	}
 }
 
+// A unit that ran and does not stay with a changed file is a failure like one
+// that was started.
+func TestRestartedUnitThatDoesNotStay(t *testing.T) {
+	d := base(t)
+	spec := &schema.Spec{Files: map[string]*schema.File{"/etc/shared.conf": file("ends soon", []string{"user.service"}, nil)}}
+	err := d.apply(spec)
+	if f := failure.From(err); f == nil || f.Element != "user.service" || !strings.Contains(err.Error(), "it failed after its start") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // With a reboot due nothing is started, and after it all that is wanted runs.
 func TestRebootDue(t *testing.T) {
 	d := base(t)
@@ -264,15 +275,16 @@ func TestImpossibleUnits(t *testing.T) {
 	root, _, c := d.open()
 	defer root.Close()
 	for want, s := range map[string]*schema.Spec{
-		"":             {Units: map[string]*schema.Unit{"still.service": unit("", true, "started"), "dbus.service": {DropIns: map[string]*schema.Body{"a": body("x")}}, "new.service": unit("x", false, "")}},
-		"protected":    {Units: map[string]*schema.Unit{"gitopsd-agent.service": {State: "masked"}}},
-		"it is prote":  {Units: map[string]*schema.Unit{"dbus.service": {State: "stopped"}}},
-		"a path":       {Units: map[string]*schema.Unit{"../x.service": unit("x", false, "")}},
-		"is protecte":  {Files: map[string]*schema.File{"/etc/a": file("x", []string{"gitopsd-agent.service"}, nil)}},
-		"never runs":   {Files: map[string]*schema.File{"/etc/a": file("x", nil, []string{"a@.service"})}},
-		"no file":      {Units: map[string]*schema.Unit{"nowhere.service": {State: "started"}}},
-		"[Install]":    {Units: map[string]*schema.Unit{"new.service": unit("[Service]\nExecStart=/bin/true\n", true, "")}},
-		"stands where": {Units: map[string]*schema.Unit{"own.service": {State: "masked"}}},
+		"":              {Units: map[string]*schema.Unit{"still.service": unit("", true, "started"), "dbus.service": {DropIns: map[string]*schema.Body{"a": body("x")}}, "new.service": unit("x", false, "")}},
+		"protected":     {Units: map[string]*schema.Unit{"gitopsd-agent.service": {State: "masked"}}},
+		"it is prote":   {Units: map[string]*schema.Unit{"dbus.service": {State: "stopped"}}},
+		"a path":        {Units: map[string]*schema.Unit{"../x.service": unit("x", false, "")}},
+		"is protecte":   {Files: map[string]*schema.File{"/etc/a": file("x", []string{"gitopsd-agent.service"}, nil)}},
+		"never runs":    {Files: map[string]*schema.File{"/etc/a": file("x", nil, []string{"a@.service"})}},
+		"no file":       {Units: map[string]*schema.Unit{"nowhere.service": {State: "started"}}},
+		"[Install]":     {Units: map[string]*schema.Unit{"new.service": unit("[Service]\nExecStart=/bin/true\n", true, "")}},
+		"for a drop-in": {Units: map[string]*schema.Unit{"still.service": {DropIns: map[string]*schema.Body{"../../../x": body("x")}}}},
+		"stands where":  {Units: map[string]*schema.Unit{"own.service": {State: "masked"}}},
 	} {
 		if _, there := s.Units["dbus.service"]; there {
 			d.put("usr/lib/systemd/system/dbus.service", "x")

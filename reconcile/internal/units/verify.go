@@ -29,12 +29,13 @@ const (
 // all of the spec's in one folder, so that each finds the others.
 func (c *Controller) verify(ctx context.Context, spec *schema.Spec, states []State, texts map[string]string, p Plan) error {
 	var look []string
+	made := c.made(spec)
 	for _, s := range states {
 		u := spec.Units[s.Name]
 		if u == nil || u.State == schema.UnitMasked || !slices.ContainsFunc(p.Ahead, func(a string) bool { return concerns(unitOf(a), s.Name) }) {
 			continue
 		}
-		if !u.IsSet() && s.Fragment == "" && !brought(spec, s.Name) && !c.made(spec)[s.Name] {
+		if !u.IsSet() && s.Fragment == "" && !brought(spec, s.Name) && !made[s.Name] {
 			continue // it comes with the new system
 		}
 		look = append(look, s.Name)
@@ -49,7 +50,7 @@ func (c *Controller) verify(ctx context.Context, spec *schema.Spec, states []Sta
 		}
 		return nil
 	}
-	if err := c.lay(spec, states, texts, p); err != nil {
+	if err := c.lay(spec, states, texts, made, p); err != nil {
 		return failed("", err)
 	}
 	defer os.RemoveAll(c.scratch)
@@ -72,7 +73,7 @@ var lookEnv = []string{
 }
 
 // lay puts the units of the spec into the scratch folder.
-func (c *Controller) lay(spec *schema.Spec, states []State, texts map[string]string, p Plan) error {
+func (c *Controller) lay(spec *schema.Spec, states []State, texts map[string]string, made map[string]bool, p Plan) error {
 	if err := os.RemoveAll(c.scratch); err != nil {
 		return err
 	}
@@ -90,7 +91,7 @@ func (c *Controller) lay(spec *schema.Spec, states []State, texts map[string]str
 			all[s.Name] = string(data)
 		}
 	}
-	for name := range c.made(spec) {
+	for name := range made {
 		if all[name] == "" {
 			all[name] = stub
 		}
