@@ -104,12 +104,27 @@ func TestNamesThatLeadElsewhere(t *testing.T) {
 		"users": {Quadlet: content},
 		"web":   {Folder: "../x", Quadlet: content},
 		"deep":  {Folder: "a/b", Quadlet: content},
+		"own":   {Quadlet: map[string]*schema.Content{"own.container": {Content: ptr("[Container]\nImage=reg/web:1\nServiceName=gitopsd-agent\n")}}},
+		"base":  {Quadlet: map[string]*schema.Content{"base.container": {Content: ptr("[Container]\nImage=reg/web:1\nServiceName=dbus\n")}}},
+		"none":  {Quadlet: map[string]*schema.Content{"none.container": {Content: ptr("[Container]\nImage=reg/web:1\nServiceName=../x\n")}}},
 		"file":  {Quadlet: map[string]*schema.Content{"../../x.container": {Content: &text}}},
 	} {
 		w := stocked(t)
-		err := w.agent().update(&schema.Spec{Applications: map[string]*schema.Application{name: app}})
+		err := w.agent().Check(t.Context(), &schema.Spec{Applications: map[string]*schema.Application{name: app}}, nil)
 		if f := failure.From(err); f == nil || f.Class != schema.ClassPermanent || f.Element != name {
 			t.Errorf("%s: got %v, want a permanent failure", name, err)
+		}
+	}
+}
+
+func ptr(s string) *string { return &s }
+
+// The name of a pod or a network is no option of podman.
+func TestObjectsThatAreOptions(t *testing.T) {
+	for _, line := range []string{"ExecStart=/usr/bin/podman network create --ignore --all", "ExecStartPre=/usr/bin/podman pod create --name --all"} {
+		all := readUnits("---x.service---\n[Unit]\nSourcePath=/q/web/x.pod\n[Service]\n"+line+"\n", "/q")
+		if len(all) != 1 || all[0].Object != "" {
+			t.Errorf("%s: got %+v", line, all)
 		}
 	}
 }

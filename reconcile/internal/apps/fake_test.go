@@ -278,7 +278,7 @@ func generatorOf(dir string) (string, error) {
 		stem := strings.TrimSuffix(name, kind)
 		switch kind {
 		case ".container", ".kube":
-			fmt.Fprintf(&out, "---%s.service---\n[X-Container]\nType=oneshot\n%s\n[Unit]\nSourcePath=%s\n[Service]\nExecStart=podman run\n", stem, text, p)
+			fmt.Fprintf(&out, "---%s---\n[X-Container]\nType=oneshot\n%s\n[Unit]\nSourcePath=%s\n[Service]\nExecStart=podman run\n", schema.QuadletUnit(name, text), text, p)
 		case ".network":
 			fmt.Fprintf(&out, "---%s-network.service---\n[Unit]\nSourcePath=%s\n[Service]\nType=oneshot\nExecStart=/usr/bin/podman network create --ignore systemd-%s\n", stem, p, stem)
 		default:

@@ -141,6 +141,9 @@ func readUnits(out, dir string) []generated {
 	var oneshot, install bool
 	end := func() {
 		if cur != nil && cur.app != "" {
+			if strings.HasPrefix(cur.Object, "-") {
+				cur.Object = "" // podman would take it for an option, and so it makes none
+			}
 			cur.Passive = !slices.Contains([]string{"container", "kube", "pod"}, cur.Kind) ||
 				strings.Contains(cur.Name, "@.") || oneshot && !install
 			all = append(all, *cur)

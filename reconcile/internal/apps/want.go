@@ -249,8 +249,9 @@ func (c *Controller) plan(ctx context.Context, spec *schema.Spec, p Payloads) ([
 			errs = append(errs, failure.Permanent(component, w.name, "the unit %s is made by the application %s too", g.Name, other))
 		}
 		made[g.Name] = w.name
-		if strings.HasPrefix(g.Name, "gitopsd") {
-			errs = append(errs, failure.Permanent(component, w.name, "the unit %s would take the place of one of the agent's own", g.Name))
+		// A quadlet file may name its unit as it likes.
+		if why := schema.UnitProblem(g.Name, &schema.Unit{State: schema.UnitStarted}); why != "" {
+			errs = append(errs, failure.Permanent(component, w.name, "the unit %s cannot be made: %s", g.Name, why))
 		}
 		w.units = append(w.units, g.unit)
 	}
