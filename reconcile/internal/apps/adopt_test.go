@@ -48,10 +48,14 @@ func TestApplicationThatWasThereBefore(t *testing.T) {
 			text := container("reg/web:1", "a")
 			at := strings.TrimPrefix(schema.QuadletFolder("web", folder)+"/web.container", "/etc/containers/systemd/")
 			w.here(at, text)
+			w.images["reg/web:1"], w.registry["reg/web:1"] = "w1", "moved" // nobody has asked for another one
 			adopted := inFolder(specOf(map[string]map[string]string{"web": {"web.container": text}}), folder)
 			w.must(adopted)
 			if w.starts["web.service"] != 1 {
 				t.Fatalf("in %q: what ran as wanted was started %d times", folder, w.starts["web.service"])
+			}
+			if w.images["reg/web:1"] != "w1" {
+				t.Errorf("in %q: the image of what ran as wanted became %q", folder, w.images["reg/web:1"])
 			}
 			if changed {
 				w.must(inFolder(specOf(map[string]map[string]string{"web": {"web.container": container("reg/web:2", "b")}}), folder))

@@ -16,8 +16,9 @@ import (
 // Prefetch has every image of the spec on the device when it returns nil. One
 // that is named by its digest is pulled where it is missing, and podman checks
 // the digest. One with a tag is also pulled where the application is new or
-// changes: that is when a tag that has moved is followed. Failures are
-// retryable. Nothing that runs is changed.
+// changes: that is when a tag that has moved is followed. One that is new to us
+// and has its files already is neither. Failures are retryable. Nothing that
+// runs is changed.
 func (c *Controller) Prefetch(ctx context.Context, spec *schema.Spec, p Payloads) error {
 	all, err := wants(spec, p)
 	if err != nil || len(all) == 0 {
@@ -30,7 +31,7 @@ func (c *Controller) Prefetch(ctx context.Context, spec *schema.Spec, p Payloads
 	done := map[string]bool{}
 	for _, w := range all {
 		was := r.Apps[w.name]
-		changes := was == nil || was.Hash != w.hash
+		changes := was == nil && !c.stands(w) || was != nil && was.Hash != w.hash
 		for _, ref := range w.images {
 			if done[ref] {
 				continue

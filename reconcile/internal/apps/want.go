@@ -1,6 +1,7 @@
 package apps
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -45,7 +46,7 @@ type want struct {
 	folder string            // of its files
 	hash   string            // of all that goes into it
 	files  map[string][]byte // by file name
-	docs   []string          // paths of the documents of pods that they name
+	docs   map[string][]byte // the documents of pods that they name, by path
 	images []string          // that it has pulled, in the order of its files
 	units  []unit            // that its files make; of quadlets only where they were asked for
 	health *schema.Health
@@ -54,7 +55,26 @@ type want struct {
 // has says whether a path is one of its files, or of a document that they name.
 func (w *want) has(p string) bool {
 	file, below := strings.CutPrefix(p, w.folder+"/")
-	return below && w.files[file] != nil || slices.Contains(w.docs, p)
+	return below && w.files[file] != nil || w.docs[p] != nil
+}
+
+// stands says whether all of its files are on the device as they are wanted.
+func (c *Controller) stands(w *want) bool {
+	same := func(p string, want []byte) bool {
+		is, err := c.Root.ReadFile(p, int64(len(want)))
+		return err == nil && bytes.Equal(is, want)
+	}
+	for file, data := range w.files {
+		if !same(w.folder+"/"+file, data) {
+			return false
+		}
+	}
+	for p, data := range w.docs {
+		if !same(p, data) {
+			return false
+		}
+	}
+	return true
 }
 
 // wants reads the applications of a spec, by name.
@@ -85,7 +105,7 @@ func wantOf(spec *schema.Spec, name string, p Payloads) (*want, error) {
 	if why := schema.QuadletProblem(name, app); why != "" {
 		return nil, failure.Permanent(component, name, "%s", why)
 	}
-	w := &want{name: name, folder: schema.QuadletFolder(name, app.Folder), files: map[string][]byte{}, health: app.Health}
+	w := &want{name: name, folder: schema.QuadletFolder(name, app.Folder), files: map[string][]byte{}, docs: map[string][]byte{}, health: app.Health}
 	var errs []error
 	sum := sha256.New()
 	if app.Folder != "" { // what its files name by relative paths is elsewhere then
@@ -147,7 +167,7 @@ func (w *want) addPods(sum io.Writer, spec *schema.Spec, file string, texts [][]
 		if err != nil {
 			return within(err, w.name, d)
 		}
-		w.docs = append(w.docs, d)
+		w.docs[d] = data
 		w.add(sum, d, data)
 		w.pulls(images...)
 	}
