@@ -132,6 +132,9 @@ func (f *finishing) links() (did bool) {
 			do(f.m.Mask(f.ctx, g.name))
 		case g.unmasks(s, f.rec.Before[g.name]): // somebody has masked it since
 			do(f.m.Unmask(f.ctx, g.name, s.File == "masked-runtime"))
+			if g.enabled != nil && *g.enabled { // behind the mask it cannot be seen
+				do(f.m.Enable(f.ctx, g.name))
+			}
 		case g.enabled == nil || g.gone():
 		case *g.enabled:
 			d := f.rec.Due[g.name]

@@ -185,6 +185,27 @@ func TestRestartedUnitThatDoesNotStay(t *testing.T) {
 	}
 }
 
+// One that somebody masks while the files are written is put right whole.
+func TestMaskedInBetween(t *testing.T) {
+	d := base(t)
+	spec := whole(&schema.Spec{Units: map[string]*schema.Unit{"still.service": unit("", true, "started")}})
+	d.put("usr/lib/systemd/system/still.service", fmt.Sprintf(service, "still")+wanted)
+	root, fc, c := d.open()
+	defer root.Close()
+	if err := c.Prepare(t.Context(), spec, fc.Ahead(spec, nil)); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.systemd.Mask(t.Context(), "still.service"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Finish(t.Context(), spec, false); err != nil {
+		t.Error(err)
+	}
+	if is := d.is(); !strings.Contains(is, "enabled still.service") || !strings.Contains(is, "runs still.service") {
+		t.Errorf("the device is\n%s", is)
+	}
+}
+
 // With a reboot due nothing is started, and after it all that is wanted runs.
 func TestRebootDue(t *testing.T) {
 	d := base(t)
