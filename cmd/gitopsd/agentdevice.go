@@ -22,8 +22,8 @@ type localOptions struct{ root, config string }
 
 func bindLocal(cmd *cobra.Command) *localOptions {
 	o := &localOptions{}
-	cmd.Flags().StringVar(&o.root, "root", "", "`folder` that the device's paths are relative to (default: that of the agent's configuration, or /)")
-	cmd.Flags().StringVar(&o.config, flagConfig, "", "the agent's configuration `file` (default "+defaultAgentConfig+" if it exists)")
+	cmd.Flags().Var((*nonEmpty)(&o.root), "root", "`folder` that the device's paths are relative to (default: that of the agent's configuration, or /)")
+	cmd.Flags().Var((*nonEmpty)(&o.config), flagConfig, "the agent's configuration `file` (default "+defaultAgentConfig+" if it exists)")
 	return o
 }
 

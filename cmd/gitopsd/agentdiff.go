@@ -49,7 +49,7 @@ Exit codes: 0 nothing differs; 1 it cannot be told; 3 something does.`,
   gitopsd agent diff -o json`,
 	}
 	options := bindLocal(cmd)
-	cmd.Flags().StringVar(&file, "spec", "", "compare with the spec in this `file`; - is standard input")
+	cmd.Flags().Var((*nonEmpty)(&file), "spec", "compare with the spec in this `file`; - is standard input")
 	cmd.Flags().BoolVar(&current, "current", false, "compare with the version that it is on, whatever is desired")
 	cmd.Flags().BoolVar(&secrets, "secrets", false, "show contents that are secret, too")
 	format.bind(cmd)

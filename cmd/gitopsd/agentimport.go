@@ -55,8 +55,8 @@ refused, since all who read the repository would read it; --secrets takes it.`,
 	cmd.Flags().StringArrayVar(&o.units, "unit", nil, "`name` of a unit of systemd to have; may be given again")
 	cmd.Flags().StringArrayVar(&o.applications, "application", nil, "`name` of an application to have, or NAME=FOLDER, or NAME=FILE; may be given again")
 	cmd.Flags().StringArrayVar(&o.labels, "label", nil, "`key=value` of a label of the device; may be given again")
-	cmd.Flags().StringVar(&o.device, "device", "", "`id` of the device (default that of the agent's configuration)")
-	cmd.Flags().StringVar(&o.to, "to", "", "`folder` of the fleet repository to write to")
+	cmd.Flags().Var((*nonEmpty)(&o.device), "device", "`id` of the device (default that of the agent's configuration)")
+	cmd.Flags().Var((*nonEmpty)(&o.to), "to", "`folder` of the fleet repository to write to")
 	cmd.Flags().BoolVar(&o.secrets, "secrets", false, "take what looks like a secret, too")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		d, err := options.resolve(a)

@@ -126,9 +126,9 @@ func bindBrake(a *app, cmd *cobra.Command, target *brakeTarget) *brakeOptions {
 	o := &brakeOptions{readerOptions: bindReader(cmd), format: newOutput("table", "json")}
 	o.format.bind(cmd)
 	cmd.Flags().BoolVar(&target.all, "all", false, "everything")
-	cmd.Flags().StringVar(&target.device, "device", "", "the device with this `id`")
-	cmd.Flags().StringVar(&o.name, "author-name", "", "`name` of who commits (default that of git)")
-	cmd.Flags().StringVar(&o.address, "author-email", "", "`address` of who commits (default that of git)")
+	cmd.Flags().Var((*nonEmpty)(&target.device), "device", "the device with this `id`")
+	cmd.Flags().Var((*nonEmpty)(&o.name), "author-name", "`name` of who commits (default that of git)")
+	cmd.Flags().Var((*nonEmpty)(&o.address), "author-email", "`address` of who commits (default that of git)")
 	// The errors are for flags that do not exist.
 	_ = cmd.RegisterFlagCompletionFunc("device", func(cmd *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return completeDevice(a)(cmd, nil, word)

@@ -34,7 +34,7 @@ type configured[S any] struct {
 
 func (c *configured[S]) bind(cmd *cobra.Command) {
 	c.settings.bind(cmd)
-	cmd.Flags().StringVar(&c.config, flagConfig, "", "configuration `file` (default "+c.standard+" if it exists)")
+	cmd.Flags().Var((*nonEmpty)(&c.config), flagConfig, "configuration `file` (default "+c.standard+" if it exists)")
 }
 
 // read fills spec, which lies in doc, from the file, the environment and the

@@ -39,7 +39,7 @@ folder.`,
 		},
 	}
 	cmd.Flags().BoolVar(&config.Keep, "keep", false, "leave the folder behind")
-	cmd.Flags().StringVar(&config.Dir, "dir", "", "work in this `folder`, which must be empty (default a new temporary one)")
+	cmd.Flags().Var((*nonEmpty)(&config.Dir), "dir", "work in this `folder`, which must be empty (default a new temporary one)")
 	completeFlag(cmd, "dir", "folder", nil)
 	return cmd
 }

@@ -11,6 +11,9 @@ import (
 	"github.com/gitopsd/gitopsd/schema"
 )
 
+// errEmpty is for a flag that is given and is nothing.
+var errEmpty = errors.New("it is empty; leave it out for the default")
+
 // nonEmpty is a flag that, once it is given, is given something: an empty one is
 // mostly a variable of a script that is not set, and not the default.
 type nonEmpty string
@@ -24,7 +27,7 @@ func (*nonEmpty) Type() string { return "string" }
 // Set takes what is not empty.
 func (f *nonEmpty) Set(text string) error {
 	if text == "" {
-		return errors.New("it is empty; leave it out for the default")
+		return errEmpty
 	}
 	*f = nonEmpty(text)
 	return nil

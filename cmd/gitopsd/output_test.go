@@ -3,10 +3,14 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 func starterFleet(t *testing.T) string {
@@ -165,5 +169,28 @@ func TestStateFolder(t *testing.T) {
 	}
 	if name := folderName("https://host/../" + strings.Repeat("x", 300) + "%2f\x00"); strings.ContainsAny(name, "/\x00") || len(name) > 60 {
 		t.Errorf("an unsafe name: %q", name)
+	}
+}
+
+// An empty value is mostly a variable of a script that is not set: reset of the
+// device below --root "$DEVICE" must not become that of this machine.
+func TestNoFlagTakesAnEmptyValue(t *testing.T) {
+	var all func(cmd *cobra.Command)
+	all = func(cmd *cobra.Command) {
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			switch {
+			case f.Name == "reason", strings.HasPrefix(f.Value.Type(), "string") && f.Value.Type() != "string": // have words of their own for it
+			case f.Value.Set("") == nil:
+				t.Errorf("%s --%s '' is taken", cmd.CommandPath(), f.Name)
+			}
+		})
+		for _, sub := range cmd.Commands() {
+			all(sub)
+		}
+	}
+	all(newRoot(&app{out: io.Discard, err: io.Discard}))
+	var out, errs bytes.Buffer
+	if code := run(context.Background(), []string{"agent", "reset", "--dry-run", "--root", ""}, strings.NewReader(""), &out, &errs, nil); code != exitUsage || !strings.Contains(errs.String(), "--root") {
+		t.Errorf("exit code %d, %s", code, errs.String())
 	}
 }

@@ -44,7 +44,7 @@ larger than a payload may be (64 MiB).`,
   gitopsd release new gateways v1.6.0 ~/fleet --from v1.5.0 --dry-run`,
 	}
 	options := bindEdit(cmd)
-	cmd.Flags().StringVar(&from, "from", "", "the `version` to copy")
+	cmd.Flags().Var((*nonEmpty)(&from), "from", "the `version` to copy")
 	// The error is for a flag that does not exist.
 	_ = cmd.RegisterFlagCompletionFunc("from", func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return offerReleases(a, args)

@@ -118,7 +118,7 @@ func bindReader(cmd *cobra.Command) *readerOptions {
 	}
 	o.settings.list = list
 	o.settings.bind(cmd)
-	cmd.Flags().StringVar(&o.config, flagConfig, "", "configuration `file` of gitopsd serve (default "+defaultServeConfig+" if it exists)")
+	cmd.Flags().Var((*nonEmpty)(&o.config), flagConfig, "configuration `file` of gitopsd serve (default "+defaultServeConfig+" if it exists)")
 	under(cmd.Flags().Lookup(flagConfig), connectionFlags)
 	return o
 }

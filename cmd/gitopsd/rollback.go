@@ -36,7 +36,7 @@ Exit codes: 0 done, or nothing to do; 1 it could not be done; 2 wrong usage;
   gitopsd rollback gateways --to v1.4.2 --dry-run`,
 	}
 	options := bindEdit(cmd)
-	cmd.Flags().StringVar(&to, "to", "", "the `version` to go back to")
+	cmd.Flags().Var((*nonEmpty)(&to), "to", "the `version` to go back to")
 	// The error is for a flag that does not exist.
 	_ = cmd.RegisterFlagCompletionFunc("to", func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return offerVersions(a, args)

@@ -67,7 +67,7 @@ without a network, where the document begins with
 			return withHint(err, "gitopsd schema lists the kinds")
 		},
 	}
-	cmd.Flags().StringVar(&all, "all", "", "write the schema of each kind into this folder")
+	cmd.Flags().Var((*nonEmpty)(&all), "all", "write the schema of each kind into this folder")
 	return cmd
 }
 

@@ -58,7 +58,13 @@ type value struct{ text, kind string }
 func (v *value) String() string { return v.text }
 
 // Set keeps the value; the setting judges it, wherever it comes from.
-func (v *value) Set(s string) error { v.text = s; return nil }
+func (v *value) Set(s string) error {
+	if s == "" {
+		return errEmpty
+	}
+	v.text = s
+	return nil
+}
 
 // Type is what the help shows in place of the value.
 func (v *value) Type() string { return v.kind }
