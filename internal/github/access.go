@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	gh "github.com/google/go-github/v60/github"
 )
@@ -27,6 +28,9 @@ const (
 // noCommit is no commit of any repository.
 const noCommit = "0000000000000000000000000000000000000000"
 
+// checkLimit is how long somebody who asks may have to wait.
+const checkLimit = time.Minute
+
 // Check finds out whether the configured token or App can do all that a
 // [Service] does, and names each permission that is missing. It writes nothing.
 func Check(ctx context.Context, cfg Config) ([]Finding, error) {
@@ -35,6 +39,8 @@ func Check(ctx context.Context, cfg Config) ([]Finding, error) {
 	if err != nil {
 		return nil, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, checkLimit)
+	defer cancel()
 	a := &access{client: s.client}
 	if !a.identity(ctx) || !a.repository(ctx) {
 		return a.list, nil
@@ -62,15 +68,22 @@ func (a *access) wrong(name, detail, remedy string) {
 	a.list = append(a.list, Finding{Name: name, Detail: detail, Remedy: remedy})
 }
 
+// failed is wrong, unless it is about something else altogether.
+func (a *access) failed(name string, err error, remedy string) {
+	switch kindOf(err) {
+	case kindUnavailable:
+		remedy = "check github.apiURL and the way there, with its proxy; a daemon tries again by itself"
+	case kindLimited:
+		remedy = "try it later; a daemon waits by itself"
+	}
+	a.wrong(name, err.Error(), remedy)
+}
+
 // identity asks who the token belongs to.
 func (a *access) identity(ctx context.Context) bool {
 	login, err := a.client.self(ctx)
 	if err != nil {
-		does := remedy(err)
-		if kindOf(err) == kindUnavailable {
-			does = "check github.apiURL and the way there, with its proxy; a daemon tries again by itself"
-		}
-		a.wrong("credentials", err.Error(), does)
+		a.failed("credentials", err, remedy(err))
 		return false
 	}
 	a.found("credentials", "comments are written as "+clean(login))
@@ -83,8 +96,7 @@ func (a *access) repository(ctx context.Context) bool {
 	name := c.owner + "/" + c.name
 	_, r, err := c.repo.Repositories.Get(ctx, c.owner, c.name)
 	if err != nil {
-		err = c.failed("read the repository "+name, err)
-		a.wrong("repository", err.Error(), "install the App in "+name+", or give the token access to it, and check the name")
+		a.failed("repository", c.failed("read the repository "+name, err), "install the App in "+name+", or give the token access to it, and check the name")
 		return false
 	}
 	if list := r.Header.Values("X-OAuth-Scopes"); len(list) > 0 {
@@ -160,7 +172,7 @@ func (a *access) tried(name, why string, err error) {
 		a.found(name, why)
 		return
 	}
-	a.wrong(name, err.Error(), "give the token this permission for "+a.client.owner+"/"+a.client.name+"; it is needed for: "+why)
+	a.failed(name, err, "give the token this permission for "+a.client.owner+"/"+a.client.name+"; it is needed for: "+why)
 }
 
 // noChecks says what only an App can do; that is no fault.

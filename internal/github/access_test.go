@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/gitopsd/gitopsd/internal/githubtest"
 )
@@ -26,6 +27,24 @@ func TestCheckHasARemedyForNoAnswer(t *testing.T) {
 	list, err := Check(context.Background(), cfg)
 	if err != nil || len(list) != 1 || list[0].OK || strings.Contains(list[0].Remedy, "tried again") || !strings.Contains(list[0].Remedy, "github.apiURL") {
 		t.Errorf("%v: %+v", err, list)
+	}
+}
+
+// A person at a terminal does not wait for an hour until the rate limit is over.
+func TestCheckWaitsForNoLimit(t *testing.T) {
+	for limit := range 4 {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			w.server.SetLimit(limit)
+			began := time.Now()
+			list, err := Check(t.Context(), w.config())
+			if took := time.Since(began); took > checkLimit {
+				t.Errorf("with %d requests it took %v", limit, took)
+			}
+			if last := list[len(list)-1]; limit < 2 && (err != nil || last.OK || !strings.Contains(last.Detail, "limit")) {
+				t.Errorf("with %d requests: %+v, %v", limit, list, err)
+			}
+		})
 	}
 }
 

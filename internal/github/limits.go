@@ -93,6 +93,9 @@ func (p *pacer) wait(ctx context.Context, writes bool) error {
 		if left <= 0 {
 			return ctx.Err()
 		}
+		if end, ok := ctx.Deadline(); ok && end.Before(at) {
+			return &apiError{kind: kindLimited, message: "GitHub's rate limit is reached, for another " + left.Round(time.Second).String()}
+		}
 		timer := time.NewTimer(left)
 		select {
 		case <-ctx.Done():
