@@ -73,6 +73,70 @@ func TestApplicationThatWasThereBefore(t *testing.T) {
 	}
 }
 
+// Killed anywhere between what ran before and what a release made of it, the
+// device ends whole at either.
+func TestAdoptionKilledAnywhere(t *testing.T) {
+	text := container("reg/web:1", "a")
+	before := inFolder(specOf(map[string]map[string]string{"web": {"web.container": text}}), ".")
+	changed := inFolder(specOf(map[string]map[string]string{"web": {"web.container": container("reg/web:2", "b")}}), ".")
+	bare := stocked(t)
+	bare.images["reg/web:1"] = "w1"
+	bare.here("web.container", text)
+	// What systemd has made of a file names its path, which is another one here.
+	copied := func(w *world) *world {
+		c := w.copy()
+		if err := (&manager{w: c}).Reload(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	taken := copied(bare)
+	taken.must(changed)
+	for _, c := range []struct {
+		what          string
+		from          *world
+		to, next, end *schema.Spec
+		back          bool
+	}{
+		{"on the way there", bare, changed, changed, changed, false},
+		{"back from there", bare, changed, none, before, true},
+		{"when it is dropped", taken, none, none, before, false},
+		{"when it is dropped, and not after all", taken, none, changed, changed, true},
+	} {
+		seen := 0
+		for n := 1; ; n += 3 {
+			w := copied(c.from)
+			left := n
+			w.step = func(string) error {
+				if left--; left <= 0 {
+					return errCrash
+				}
+				return nil
+			}
+			if err := w.agent().update(c.to); err == nil {
+				break
+			}
+			seen++
+			w.step = func(string) error { return nil }
+			var err error
+			if c.back {
+				err = w.agent().rollBack(c.next)
+			} else {
+				err = w.agent().update(c.next)
+			}
+			if err == nil {
+				err = w.runs(c.end)
+			}
+			if err != nil {
+				t.Fatalf("killed at step %d %s: %v", n, c.what, err)
+			}
+		}
+		if seen < 5 {
+			t.Errorf("%s only %d steps were seen", c.what, seen)
+		}
+	}
+}
+
 // A failed first release that has changed what ran before leads back to that.
 func TestApplicationThatWasThereBeforeComesBack(t *testing.T) {
 	w := stocked(t)
