@@ -70,6 +70,7 @@ itself, at most seven days later; another snooze takes its place.`,
 			return args(1, 1, "{DURATION | --end}")(cmd, got)
 		},
 		Example: `  gitopsd agent snooze 2h --reason "the line is being measured"
+  gitopsd agent snooze 3d --reason "the trade fair"
   gitopsd agent snooze --end`,
 	}
 	options := bindLocal(cmd)
@@ -79,17 +80,17 @@ itself, at most seven days later; another snooze takes its place.`,
 		if end {
 			return a.noteOnDevice(cmd.Context(), options, agentsocket.Request{Do: agentsocket.DoWake})
 		}
-		length, err := time.ParseDuration(args[0])
-		switch {
-		case err != nil:
-			return withHint(usagef("%q is no length of time", args[0]), "write it like 90m or 12h")
-		case length < time.Minute || length > reconcile.MaxSnooze:
+		var given span
+		if err := given.Set(args[0]); err != nil {
+			return usagef("%q: %w", args[0], err)
+		}
+		if length := time.Duration(given); length < time.Minute || length > reconcile.MaxSnooze {
 			return withHint(usagef("a snooze lasts from 1m to %s", schema.Duration(reconcile.MaxSnooze)), "gitopsd agent hold lasts until gitopsd agent unhold")
 		}
 		if err := checkReason(cmd, &reason); err != nil {
 			return err
 		}
-		return a.noteOnDevice(cmd.Context(), options, agentsocket.Request{Do: agentsocket.DoSnooze, For: schema.Duration(length), Reason: reason})
+		return a.noteOnDevice(cmd.Context(), options, agentsocket.Request{Do: agentsocket.DoSnooze, For: schema.Duration(given), Reason: reason})
 	}
 	return cmd
 }
