@@ -94,6 +94,7 @@ func TestSystemCompose(t *testing.T) {
 	f.is("gw-1", "Current", "v5.0.0")
 	b.must("as compose again", b.serves("one"))
 
+	t.Log(b.Run("sh", "-c", "grep RssAnon /proc/$(systemctl show --value --property=MainPID gitopsd-agent)/status"))
 	b.Run("podman", "network", "create", "--label", "io.podman.compose.project=web", "web_default")
 	b.next("v6.0.0", "files: {/etc/edge/mark: {content: mark}}")
 	f.is("gw-1", "Current", "v6.0.0")
