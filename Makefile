@@ -25,7 +25,7 @@ ATONCE        ?= $(shell expr 1 + $$(getconf _NPROCESSORS_ONLN))
 # How long one fuzz target runs.
 FUZZTIME      ?= 20s
 # How long the soak goes on, in minutes, how often the power then goes in each
-# of the three tests of that, and how long an idle agent is looked at.
+# of the four tests of that, and how long an idle agent is looked at.
 SOAK_MINUTES  ?= 20
 POWER_CUTS    ?= 75
 IDLE_MINUTES  ?= 10
