@@ -168,7 +168,8 @@ func (p *reporter) run(ctx context.Context) {
 		}
 		putOff = 0
 		if wait := p.silence(); !p.due() && wait > 0 {
-			timer.Reset(wait) // it went out with the work
+			resend = 0 // it went out with the work
+			timer.Reset(wait)
 			continue
 		}
 		if err := p.flush(ctx); err != nil {
