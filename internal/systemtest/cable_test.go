@@ -78,6 +78,9 @@ func (b *box) nft(command string) error {
 	return nil
 }
 
+// outages is how many of the faults are one; they come first.
+const outages = 3
+
 var faults = []fault{
 	firewall("dropped", true, "drop", "drop"),
 	firewall("refused", true, "drop", "meta l4proto tcp reject with tcp reset"),

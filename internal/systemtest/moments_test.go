@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+
+	"github.com/gitopsd/gitopsd/schema"
 )
 
 // The steps of an update in which its device needs the network, but for the
@@ -83,7 +85,7 @@ func requestOf(r *http.Request) string {
 	body, err := io.ReadAll(r.Body)
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	switch {
-	case err == nil && bytes.Contains(body, []byte("command=ls-refs")):
+	case err == nil && bytes.Contains(body, []byte(schema.DefaultDeviceRefs)):
 		return "look"
 	case err == nil && bytes.Contains(body, []byte("command=fetch")):
 		return "fetch"

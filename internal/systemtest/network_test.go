@@ -69,6 +69,11 @@ func TestSystemNetwork(t *testing.T) {
 	f.device("gw-1", "gateways")
 	d := &disturbed{box: newBox(f, "gw-1"), moments: &moments{}, t: t}
 	reg := newRegistry(d.box)
+	f.Cleanup(func() {
+		if t.Failed() {
+			t.Log(d.said())
+		}
+	})
 	d.git.Require("git", "first")
 	d.git.Intercept(d.intercept)
 	_, port, _ := strings.Cut(d.repository, ":")
@@ -88,7 +93,7 @@ func TestSystemNetwork(t *testing.T) {
 			}
 		}
 	}
-	d.cutOffFor(faults[rnd.IntN(3)])
+	d.cutOffFor(faults[rnd.IntN(outages)])
 	d.cutsItselfOff("a firewall", briefly, cutOff, "")
 	// What a process knows of its names it keeps for five seconds.
 	d.cutsItselfOff("a name that leads elsewhere", "7s", "", `  /etc/hosts: {content: "127.0.0.1 localhost control\n"}`)
@@ -233,6 +238,9 @@ func (d *disturbed) disturb(step string, ft fault, taken bool) {
 	d.current(when)
 	if !ft.outage {
 		d.must(when, ft.end(d.box))
+	}
+	if strings.Contains(d.said(), tells[stepReport]) {
+		d.says(when, "reports are accepted again") // or it would be taken for one of the next update
 	}
 }
 
