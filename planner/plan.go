@@ -198,7 +198,7 @@ func (pl *plan) findCurrent() {
 		}
 		switch last := &d.attempts[len(d.attempts)-1]; {
 		case !matches(last.Target, d.target):
-		case !d.Said.Fresh && pl.vouches(d, last):
+		case !d.Said.Fresh && d.Said.Phase != phaseObserving && pl.vouches(d, last):
 			// The record is newer than the report that we happen to have.
 			d.current = true
 		case last.Outcome == Lost || last.Outcome == Failed:
