@@ -34,7 +34,7 @@ func (s *store) observed() int64 {
 
 // observe is all that is done about a spec that the device is only to be
 // compared with: nothing is announced, nothing is fetched or run that could
-// change something, and nothing but the agent's own record is written. From
+// change something, and nothing but the agent's own records is written. From
 // then on the device is left as it is, whatever it ran before, until it begins
 // something.
 func (a *Agent) observe(ctx context.Context, r record, spec *schema.Spec) Result {
