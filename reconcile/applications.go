@@ -52,14 +52,13 @@ func (a *Agent) backToApplications(ctx context.Context, spec *schema.Spec) error
 }
 
 // repairApplications starts what the current spec wants and does not run, or
-// tells it where drift is only reported.
-func (a *Agent) repairApplications(ctx context.Context, spec *schema.Spec, repaired []string) {
-	reportOnly := spec.OnDevice != nil && spec.OnDevice.Drift == schema.DriftReport
+// only tells of it.
+func (a *Agent) repairApplications(ctx context.Context, spec *schema.Spec, repaired []string, look bool) {
 	var started []string
 	known, err := a.apps.Known(spec, a.payload)
 	switch {
 	case err != nil:
-	case reportOnly:
+	case look:
 	case !known: // the record was lost
 		if err = a.apps.Prepare(ctx, spec, a.payload, repaired); err == nil {
 			err = a.apps.Switch(ctx, spec, a.payload, true)

@@ -93,6 +93,9 @@ func (v *View) Compare(current, secrets bool) (*Comparison, error) {
 // CompareSpec says what separates a device from a spec that nobody has assigned
 // to it; it need not have an agent.
 func CompareSpec(c Config, spec map[string]any, secrets bool) (*Comparison, error) {
+	if _, err := schema.DecodeSpec(spec); err != nil {
+		return nil, fmt.Errorf("the spec cannot be read whole: %w", err)
+	}
 	v, err := openView(c)
 	if err != nil {
 		return nil, err

@@ -17,9 +17,10 @@ import (
 const driftEvery = 5 * time.Minute
 
 // repair compares the device with its current spec and puts right what
-// differs, unless the device is busy, held, or on its way somewhere. Hooks do
-// not run for it. A device that only observes is compared, and left as it is.
-// changed says that it found something to repair.
+// differs, unless it is on its way somewhere. Hooks do not run for it. A device
+// that is busy or held, or only observes, is compared and left as it is: who
+// works on it by hand has to see what will be put right afterwards. changed says
+// that it found something to repair.
 func (a *Agent) repair(ctx context.Context) (changed bool) {
 	st := a.store
 	observes := st.attempts.Observes != 0
@@ -27,11 +28,7 @@ func (a *Agent) repair(ctx context.Context) (changed bool) {
 		return false
 	}
 	a.lookAround(ctx)
-	if why := a.waits(); why != "" {
-		a.log.Debug("drift is not looked for", "because", why)
-		a.changed()
-		return false
-	}
+	waits := a.waits() != ""
 	if observes {
 		a.observeAgain(ctx)
 		return false
@@ -44,7 +41,8 @@ func (a *Agent) repair(ctx context.Context) (changed bool) {
 	var paths []string
 	a.drift, a.driftReason = nil, ""
 	whole := wholeSet(spec)
-	if spec.OnDevice != nil && spec.OnDevice.Drift == schema.DriftReport {
+	look := waits || spec.OnDevice != nil && spec.OnDevice.Drift == schema.DriftReport
+	if look {
 		a.drift, err = a.files.Drift(whole, a.payload)
 		if err != nil {
 			a.driftReason = "drift could not be looked for: " + oneLine(err.Error())
@@ -61,14 +59,14 @@ func (a *Agent) repair(ctx context.Context) (changed bool) {
 		a.log.Info("drift repaired", "paths", paths)
 	}
 	a.unitDrift(ctx, spec)
-	if err == nil {
+	if err == nil && !waits {
 		if lasted, was := a.noRepair.over(a.up()); was {
 			a.log.Info("the device is as its spec says again", "after", lasted)
 		}
 	}
 	a.osDrift(ctx, spec)
 	a.programDrift(spec)
-	a.repairApplications(ctx, spec, paths)
+	a.repairApplications(ctx, spec, paths, look)
 	slices.Sort(a.drift)
 	a.changed()
 	return len(paths) > 0

@@ -650,6 +650,10 @@ func TestHeldDeviceIsLeftAloneWithoutControl(t *testing.T) {
 		t.Error("drift was repaired while held")
 	}
 	d.control.lookErr = nil
+	d.wantOnce(0)
+	if r := d.control.last(); fmt.Sprint(r.Drift) != "[/etc/edge/edge.conf]" || d.content("/etc/edge/edge.conf") != "by hand\n" {
+		t.Errorf("whoever holds the device is not told what differs: %v", r.Drift)
+	}
 	d.publish(func(a *schema.Assignment) { a.Attempt, a.Version, a.Spec = 1, "v1.0.0", v1 }, nil)
 	d.wantOnce(0)
 	if d.content("/etc/edge/edge.conf") != "version=1\n" {

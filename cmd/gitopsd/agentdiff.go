@@ -78,10 +78,15 @@ Exit codes: 0 nothing differs; 1 it cannot be told; 3 something does.`,
 			}
 			err = a.writeComparison(doc)
 		}
-		if err == nil && len(doc.Changes) > 0 {
+		switch {
+		case err != nil:
+			return err
+		case len(doc.Changes) > 0:
 			return &exitError{code: exitContent}
+		case len(doc.Trouble) > 0:
+			return &exitError{code: exitCannot}
 		}
-		return err
+		return nil
 	}
 	return cmd
 }
@@ -118,6 +123,10 @@ func (a *app) comparedTo(d *device, file string, secrets bool) (*deviceCompariso
 	var spec map[string]any
 	if err := yaml.Unmarshal(data, &spec); err != nil {
 		return nil, withHint(fmt.Errorf("read the spec in %s: %w", file, err), "gitopsd render DEVICE writes one")
+	}
+	switch kind := spec["kind"]; kind {
+	case string(schema.KindRelease), string(schema.KindOverlay), string(schema.KindDevice):
+		return nil, withHint(fmt.Errorf("%s is a part of a spec, of the kind %s", file, kind), "gitopsd render DEVICE puts a spec together")
 	}
 	if _, document := spec["apiVersion"]; document {
 		spec, _ = spec["spec"].(map[string]any) // render -o json
@@ -159,11 +168,15 @@ func (a *app) writeComparison(doc *deviceComparison) error {
 	case doc.Desired:
 		what = fmt.Sprintf("on the way to %s, attempt %d", doc.To.Version, doc.To.Attempt)
 	}
-	if len(doc.Changes) == 0 {
-		fmt.Fprintf(a.out, "%s: nothing differs\n", clean(what))
-	} else {
-		fmt.Fprintf(a.out, "%s:\n", clean(what))
+	switch {
+	case len(doc.Changes) > 0:
+		what += ":"
+	case len(doc.Trouble) > 0:
+		what += ": it cannot be told whether something differs"
+	default:
+		what += ": nothing differs"
 	}
+	fmt.Fprintln(a.out, clean(what))
 	for _, c := range doc.Changes {
 		fmt.Fprintln(a.out, clean(changeText(&c)))
 	}
