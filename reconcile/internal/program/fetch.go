@@ -61,6 +61,7 @@ type resumed struct {
 	cancel context.CancelFunc
 	quiet  *time.Timer // ends a connection on which nothing comes
 	read   int64
+	again  int64 // bytes of this connection that were read on an earlier one
 	whole  int64 // -1 = not told
 	broken int
 }
@@ -84,9 +85,10 @@ func (r *resumed) open() error {
 		cancel()
 		return r.why(err)
 	}
+	r.again = 0
 	switch {
 	case res.StatusCode == http.StatusOK && r.read > 0:
-		_, err = io.CopyN(io.Discard, res.Body, r.read) // who knows no ranges gives all of it
+		r.again = r.read // who knows no ranges gives all of it
 	case res.StatusCode == http.StatusPartialContent && r.read > 0:
 	case res.StatusCode != http.StatusOK:
 		err = fmt.Errorf("the answer is %s", res.Status)
@@ -135,13 +137,18 @@ func (r *resumed) Read(p []byte) (int, error) {
 			r.quiet.Reset(r.stall)
 			n, err = r.body.Read(p)
 		}
+		skipped := min(r.again, int64(n))
+		r.again -= skipped
+		n = copy(p, p[skipped:n])
 		r.read += int64(n)
 		ended := errors.Is(err, io.EOF) && (r.whole < 0 || r.read >= r.whole)
 		switch {
 		case r.read > largest:
 			return n, errTooLarge
-		case err == nil:
+		case err == nil && n > 0:
 			return n, nil
+		case err == nil:
+			continue // with what is new
 		case ended:
 			return n, io.EOF
 		}

@@ -119,3 +119,29 @@ func TestFetchLeavesWhoIsSilent(t *testing.T) {
 		t.Errorf("%q after %d questions: %v", got, asked.Load(), err)
 	}
 }
+
+// One that knows no ranges is left, too, when it is silent before what is new.
+func TestFetchLeavesWhoIsSilentBeforeWhatIsNew(t *testing.T) {
+	var asked atomic.Int32
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", "9")
+		if asked.Add(1) == 1 {
+			w.Write([]byte("12345678"))
+			w.(http.Flusher).Flush()
+			panic(http.ErrAbortHandler)
+		}
+		w.Write([]byte("1234"))
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	r := &resumed{ctx: ctx, url: url, client: &http.Client{}, stall: 20 * time.Millisecond}
+	defer r.close()
+	if err := r.open(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(r); string(got) != "12345678" || err == nil || asked.Load() != breaks+1 {
+		t.Errorf("%q after %d questions: %v", got, asked.Load(), err)
+	}
+}
