@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // Compose is an application of a compose file. Its content is that file; env
@@ -143,7 +144,7 @@ func (f *ComposeFile) Images(env map[string]string) []string {
 
 // isImage says whether podman can take a text for nothing but an image.
 func isImage(text string) bool {
-	return !strings.HasPrefix(text, "-") && !strings.ContainsAny(text, " \t\r\n")
+	return !strings.HasPrefix(text, "-") && !strings.ContainsFunc(text, func(r rune) bool { return r == ' ' || unicode.IsControl(r) })
 }
 
 // expandCompose puts values in the place of variables, as podman-compose does:

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -136,6 +137,15 @@ func TestComposeIsBounded(t *testing.T) {
 		bomb += "a" + b + ": &a" + b + " {<<: [" + strings.TrimSuffix(strings.Repeat("*a"+a+", ", 20), ", ") + "]}\n"
 	}
 	ReadCompose("shop", []byte(bomb+"services: {web: *a14}\n"))
+	// The tool on the device would have in memory what this reader leaves out.
+	bomb = "x-a: &a [x,x,x,x,x,x,x,x,x,x]\n"
+	for i, name := range "bcdefg" {
+		bomb += fmt.Sprintf("x-%c: &%c [%s]\n", name, name, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*%c,", 'a'+i), 10), ","))
+	}
+	_, slips := ReadCompose("shop", []byte(bomb+"services: {web: {image: reg/web:1}}\n"))
+	if !slices.ContainsFunc(slips, func(s ComposeSlip) bool { return strings.Contains(s.Message, "stand for more") }) {
+		t.Errorf("aliases of aliases: %v", slips)
+	}
 	ReadCompose("shop", []byte("services: &a {web: *a}\n"))
 	ReadCompose("shop", []byte("services: {web: &a {<<: *a}}\n"))
 }

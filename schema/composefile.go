@@ -19,8 +19,8 @@ const (
 	maxCompose         = 256 << 10 // bytes
 	maxComposeWeight   = 50_000    // as of [weight]
 	maxComposeServices = 100
-	maxComposeVisits   = 100_000 // nodes that are looked at, whatever merges repeat
-	maxComposeDepth    = 16      // merges and aliases one behind the other
+	maxComposeVisits   = maxUnfolded // nodes that are looked at, whatever merges repeat
+	maxComposeDepth    = 16          // merges and aliases one behind the other
 	maxComposeSlips    = 20
 	maxComposeGrace    = 10 * time.Minute
 )
@@ -32,8 +32,8 @@ type composeReading struct {
 	slips       []ComposeSlip
 	visits      int
 	services    composeMap
-	volumes     composeMap
-	networks    composeMap
+	volumes     map[string]bool // that are declared
+	networks    map[string]bool
 	ended       map[string]bool // services that others wait for to end well
 }
 
@@ -56,6 +56,14 @@ func (m composeMap) get(name string) (key, value *yaml.Node) {
 func (m composeMap) has(name string) bool {
 	key, _ := m.get(name)
 	return key != nil
+}
+
+func (m composeMap) names() map[string]bool {
+	names := make(map[string]bool, len(m))
+	for _, e := range m {
+		names[e.key.Value] = true
+	}
+	return names
 }
 
 // ReadCompose reads the compose file of an application. It looks for what
@@ -110,6 +118,10 @@ func (r *composeReading) parse(text []byte) *yaml.Node {
 		r.noYAML(err, text, 1)
 	default:
 		r.slip(&second, "a compose file is one document", "a second document begins here")
+	}
+	if unfolded(&root, map[*yaml.Node]int{}) > maxUnfolded { // podman-compose would have all of them in memory
+		r.slip(nil, "write out what they stand for", "the aliases of the compose file stand for more than the %d values that it may have", maxUnfolded)
+		return nil
 	}
 	return root.Content[0]
 }
@@ -225,7 +237,7 @@ func (r *composeReading) document(root *yaml.Node) {
 	}
 	_, volumes := top.get("volumes")
 	_, networks := top.get("networks")
-	r.volumes, r.networks = r.mapping(volumes, 0), r.mapping(networks, 0)
+	r.volumes, r.networks = r.mapping(volumes, 0).names(), r.mapping(networks, 0).names()
 	key, services := top.get("services")
 	r.services = r.mapping(services, 0)
 	if len(r.services) == 0 {

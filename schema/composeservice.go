@@ -45,7 +45,7 @@ func (r *composeReading) service(key, value *yaml.Node) {
 		attached = append(attached, e.key)
 	}
 	for _, n := range attached {
-		if !r.networks.has(n.Value) && n.Value != "default" && isFixed(n.Value) {
+		if !r.networks[n.Value] && n.Value != "default" && isFixed(n.Value) {
 			r.slip(n, "declare it under networks at the end of the file", "the network %s of the service %s is not declared", quote(clip(n.Value)), quote(name))
 		}
 	}
@@ -165,7 +165,7 @@ func (r *composeReading) mounts(fields composeMap, name string) {
 		case !isRelative(source):
 		case bind:
 			r.slip(at, "name an absolute path, or a volume for data", "the service %s mounts %s, which is not beside the compose file on the device", quote(name), quote(clip(source)))
-		case !r.volumes.has(source):
+		case !r.volumes[source]:
 			r.slip(at, "declare it under volumes at the end of the file", "the volume %s of the service %s is not declared", quote(clip(source)), quote(name))
 		}
 	}

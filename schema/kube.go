@@ -16,6 +16,9 @@ import (
 // documents, and more than a person writes.
 const maxKube = maxDocument
 
+// maxKubeWeight bounds its [weight]: the memory that an agent has for it.
+const maxKubeWeight = 100_000
+
 // KubeDocuments lists the paths of the documents that a .kube file in a folder,
 // with its drop-ins, names. The error says why nobody can know what they hold.
 func KubeDocuments(folder string, texts ...[]byte) ([]string, error) {
@@ -46,21 +49,31 @@ func KubeDocuments(folder string, texts ...[]byte) ([]string, error) {
 
 // KubeImages lists the images that the pods of a document have pulled, each
 // once, in no order that means something: those of containers and of volumes.
-func KubeImages(document []byte) ([]string, error) {
-	if len(document) > maxKube {
-		return nil, fmt.Errorf("it has more than %d KiB", maxKube>>10)
+func KubeImages(document []byte) (images []string, err error) {
+	if len(document) > maxKube || weight(document) > maxKubeWeight {
+		return nil, fmt.Errorf("it has more than the %d KiB, or more values than the %d, that are read", maxKube>>10, maxKubeWeight)
 	}
-	var images []string
-	for dec := yaml.NewDecoder(bytes.NewReader(document)); ; {
-		var one any
+	defer func() {
+		if p := recover(); p != nil { // the parser is written for friends
+			images, err = nil, fmt.Errorf("the YAML parser gave up: %v", p)
+		}
+	}()
+	for dec, left := yaml.NewDecoder(bytes.NewReader(document)), maxUnfolded; ; {
+		var one yaml.Node // what it would be decoded into is compared key by key with all before
 		if err := dec.Decode(&one); errors.Is(err, io.EOF) {
 			slices.Sort(images)
 			return slices.Compact(images), nil
 		} else if err != nil {
 			return nil, fmt.Errorf("it is no YAML: %w", err)
 		}
-		for _, image := range podImages(one) {
-			if image[0] == '-' || strings.ContainsAny(image, " \t\r\n") {
+		if !hasPlainKeys(&one) {
+			return nil, errors.New("a key of a mapping is a list or a mapping itself")
+		}
+		if left -= unfolded(&one, map[*yaml.Node]int{}); left < 0 {
+			return nil, errors.New("its aliases stand for more than is read")
+		}
+		for _, image := range podImages(&one) {
+			if !isImage(image) {
 				return nil, fmt.Errorf("%s is no image", quote(image))
 			}
 			images = append(images, image)
@@ -69,34 +82,72 @@ func KubeImages(document []byte) ([]string, error) {
 }
 
 // podImages finds the images of pods wherever a kind of Kubernetes has them.
-func podImages(node any) []string {
+// What its aliases stand for is bounded by [unfolded].
+func podImages(n *yaml.Node) []string {
 	var images []string
-	switch v := node.(type) {
-	case []any:
-		for _, item := range v {
-			images = append(images, podImages(item)...)
-		}
-	case map[string]any:
-		for key, child := range v {
-			items, _ := child.([]any)
-			for _, item := range items {
-				entry, _ := item.(map[string]any)
-				switch key {
-				case "volumes":
-					entry, _ = entry["image"].(map[string]any)
-					entry = map[string]any{"image": entry["reference"], "imagePullPolicy": entry["pullPolicy"]}
-				case "containers", "initContainers", "ephemeralContainers":
-				default:
-					continue
-				}
-				if image, _ := entry["image"].(string); image != "" && entry["imagePullPolicy"] != "Never" {
-					images = append(images, image)
-				}
-			}
+	n = behindAlias(n)
+	if n.Kind != yaml.MappingNode {
+		for _, child := range n.Content {
 			images = append(images, podImages(child)...)
 		}
+		return images
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, child := behindAlias(n.Content[i]).Value, behindAlias(n.Content[i+1])
+		if child.Kind == yaml.SequenceNode && slices.Contains(podFields, key) {
+			for _, entry := range child.Content {
+				image, policy := "image", "imagePullPolicy"
+				if key == "volumes" {
+					entry, image, policy = fieldOf(entry, image), "reference", "pullPolicy"
+				}
+				if name := scalarText(fieldOf(entry, image)); name != "" && scalarText(fieldOf(entry, policy)) != "Never" {
+					images = append(images, name)
+				}
+			}
+		}
+		images = append(images, podImages(child)...)
 	}
 	return images
+}
+
+// hasPlainKeys says whether all keys are texts, numbers and the like, as podman
+// wants them.
+func hasPlainKeys(n *yaml.Node) bool {
+	for i, child := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 && behindAlias(child).Kind != yaml.ScalarNode || !hasPlainKeys(child) {
+			return false
+		}
+	}
+	return true
+}
+
+// podFields are lists whose entries have images.
+var podFields = []string{"volumes", "containers", "initContainers", "ephemeralContainers"}
+
+// fieldOf is the value of a field of a mapping, of its own before a merged one;
+// nil = there is none.
+func fieldOf(n *yaml.Node, name string) *yaml.Node {
+	if n = behindAlias(n); n == nil || n.Kind != yaml.MappingNode {
+		return nil
+	}
+	var merged *yaml.Node
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		switch behindAlias(n.Content[i]).Value {
+		case name:
+			return behindAlias(n.Content[i+1])
+		case "<<":
+			from := behindAlias(n.Content[i+1])
+			if from.Kind != yaml.SequenceNode {
+				from = &yaml.Node{Content: []*yaml.Node{from}}
+			}
+			for _, m := range from.Content {
+				if merged == nil {
+					merged = fieldOf(m, name)
+				}
+			}
+		}
+	}
+	return merged
 }
 
 // kubeFindings tells of documents of pods whose images nobody can know before

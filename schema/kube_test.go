@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -43,10 +44,30 @@ data: {containers: "[{image: no}]", image: no}
 	for name, bad := range map[string]string{
 		"no YAML": "a: [", "a NUL": "a: \x00", "too large": "a: " + strings.Repeat("x", maxKube), "a bomb": "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + bomb("b", "a") + bomb("c", "b") + bomb("d", "c") + bomb("e", "d") + bomb("f", "e") + bomb("g", "f"),
 		"itself": "a: &a [*a]", "an option": "containers: [{image: --help}]", "two words": "containers: [{image: a b}]",
+		"a NUL in an image": `containers: [{image: "a\0b"}]`, "many values": strings.Repeat("- - - - - - - -\n", 20_000),
 	} {
 		if got, err := KubeImages([]byte(bad)); err == nil {
 			t.Errorf("%s: got %q and no error", name, got)
 		}
+	}
+}
+
+// BenchmarkKubeImagesOfManyKeys is a mapping of as many keys as there may be,
+// and beside it one of a tenth of them: a key costs the same in both.
+func BenchmarkKubeImagesOfManyKeys(b *testing.B) {
+	for _, n := range []int{3_000, 30_000} {
+		var document strings.Builder
+		for i := range n {
+			fmt.Fprintf(&document, "k%d: 1\n", i)
+		}
+		b.Run(fmt.Sprintf("keys=%d", n), func(b *testing.B) {
+			for range b.N {
+				if _, err := KubeImages([]byte(document.String())); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/key")
+		})
 	}
 }
 
