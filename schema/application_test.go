@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestQuadletImage(t *testing.T) {
@@ -146,5 +147,14 @@ spec:
 	}
 	if _, err := DecodeSpec(r.Spec); err != nil {
 		t.Error(err)
+	}
+}
+
+// A line that goes on in many others is read in the time that it is long.
+func TestQuadletImageInManyLines(t *testing.T) {
+	text := "[Container]\nEnvironment=" + strings.Repeat("a\\\n", 300_000) + "\nImage=a:1\n"
+	began := time.Now()
+	if got := QuadletImage("web.container", []byte(text)); got != "a:1" || time.Since(began) > 5*time.Second {
+		t.Errorf("%q after %s", got, time.Since(began))
 	}
 }

@@ -45,16 +45,22 @@ func iniValues(text, section, key string) []string {
 	lines := strings.Split(text, "\n")
 	for i := 0; i < len(lines); i++ {
 		line := strings.TrimSpace(lines[i])
-		if strings.HasPrefix(line, "#") || strings.HasPrefix(line, ";") {
+		if isINIComment(line) {
 			continue
 		}
-		for strings.HasSuffix(line, `\`) && i+1 < len(lines) {
-			i++
-			next := strings.TrimSpace(lines[i])
-			if strings.HasPrefix(next, "#") || strings.HasPrefix(next, ";") {
-				continue
+		for parts := []string(nil); ; {
+			more, goesOn := strings.CutSuffix(line, `\`)
+			if !goesOn || i+1 == len(lines) {
+				line = strings.Join(append(parts, line), " ")
+				break
 			}
-			line = strings.TrimSpace(strings.TrimSuffix(line, `\`)) + " " + next
+			parts = append(parts, strings.TrimSpace(more))
+			for i++; i+1 < len(lines) && isINIComment(lines[i]); i++ {
+			}
+			line = ""
+			if !isINIComment(lines[i]) {
+				line = strings.TrimSpace(lines[i])
+			}
 		}
 		if strings.HasPrefix(line, "[") {
 			in = line == "["+section+"]"
@@ -65,6 +71,11 @@ func iniValues(text, section, key string) []string {
 		}
 	}
 	return values
+}
+
+func isINIComment(line string) bool {
+	line = strings.TrimSpace(line)
+	return strings.HasPrefix(line, "#") || strings.HasPrefix(line, ";")
 }
 
 // unpinned is the image of a quadlet file or of a drop-in if it has neither a
