@@ -121,7 +121,7 @@ kind: Device
 metadata: {name: gw-1, labels: {role: gateway}}
 spec:
   vars: {tag: "7"}
-  desired: {applications: {web: {quadlet: {web.volume: {content: "mine"}, web.network: null}}}}
+  desired: {applications: {web: {quadlet: {web.volume: {content: "[Volume]\n# mine\n"}, web.network: null}}}}
 `)
 	fleet := load(t, repo)
 	if hasErrors(fleet.Problems) {
@@ -133,7 +133,7 @@ spec:
 	if got, want := asMap(files["web.container"])["payload"], PayloadDigest([]byte(text)); got != want {
 		t.Errorf("the template became %v, want %v", got, want)
 	}
-	if got := asMap(files["web.volume"]); got["content"] != "mine" || got["source"] != nil || got["payload"] != nil {
+	if got := asMap(files["web.volume"]); got["content"] != "[Volume]\n# mine\n" || got["source"] != nil || got["payload"] != nil {
 		t.Errorf("the device's own content became %v", got)
 	}
 	if files["web.network"] != nil {

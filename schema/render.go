@@ -45,7 +45,11 @@ func (p *pass) render(s *deviceState) error {
 		if err != nil {
 			return err
 		}
-		for _, found := range kube {
+		quadlets, err := p.quadletFindings(spec)
+		if err != nil {
+			return err
+		}
+		for _, found := range append(kube, quadlets...) {
 			p.noteMerged(s, found)
 		}
 	}

@@ -107,6 +107,8 @@ const (
 	ruleApplication       = "application-form"
 	ruleQuadletFile       = "quadlet-file"
 	ruleQuadletClash      = "quadlet-clash"
+	ruleQuadletContent    = "quadlet-content"
+	ruleQuadletMissing    = "quadlet-missing"
 	ruleComposeFile       = "compose-file"
 	ruleComposeEnv        = "compose-variable"
 	ruleHealth            = "health-never-judged"
