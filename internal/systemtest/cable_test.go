@@ -44,7 +44,7 @@ type slowConn struct {
 func (c *slowConn) Write(p []byte) (sent int, err error) {
 	for len(p) > 0 && err == nil {
 		part, n := p, 0
-		if c.cable.slow.Load() {
+		if c.cable != nil && c.cable.slow.Load() {
 			part = p[:min(len(p), slowPart)]
 			time.Sleep(slowPause)
 		}
