@@ -37,11 +37,26 @@ func lastValue(texts [][]byte, section, key string) string {
 	return last
 }
 
-// iniValues are the values of a key of a section, in a file of the form of
-// systemd.syntax(7): lines that end with a backslash go on in the next one.
+// iniValues are the values of a key of a section.
 func iniValues(text, section, key string) []string {
 	var values []string
 	in := false
+	for _, line := range iniLines(text) {
+		if strings.HasPrefix(line, "[") {
+			in = line == "["+section+"]"
+			continue
+		}
+		if k, v, ok := strings.Cut(line, "="); ok && in && strings.TrimSpace(k) == key {
+			values = append(values, strings.Trim(strings.TrimSpace(v), `"`))
+		}
+	}
+	return values
+}
+
+// iniLines are the lines of a file of the form of systemd.syntax(7), without its
+// comments: one that ends with a backslash goes on in the next.
+func iniLines(text string) []string {
+	var whole []string
 	lines := strings.Split(text, "\n")
 	for i := 0; i < len(lines); i++ {
 		line := strings.TrimSpace(lines[i])
@@ -62,15 +77,9 @@ func iniValues(text, section, key string) []string {
 				line = strings.TrimSpace(lines[i])
 			}
 		}
-		if strings.HasPrefix(line, "[") {
-			in = line == "["+section+"]"
-			continue
-		}
-		if k, v, ok := strings.Cut(line, "="); ok && in && strings.TrimSpace(k) == key {
-			values = append(values, strings.Trim(strings.TrimSpace(v), `"`))
-		}
+		whole = append(whole, line)
 	}
-	return values
+	return whole
 }
 
 func isINIComment(line string) bool {

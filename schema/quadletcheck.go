@@ -122,8 +122,8 @@ func referFindings(file string, texts [][]byte, at string, made map[string]bool)
 func iniSections(texts [][]byte) []string {
 	var names []string
 	for _, text := range texts {
-		for line := range strings.Lines(string(text)) {
-			if name, ok := strings.CutPrefix(strings.TrimSpace(line), "["); ok {
+		for _, line := range iniLines(string(text)) {
+			if name, ok := strings.CutPrefix(line, "["); ok {
 				names = append(names, strings.TrimSuffix(name, "]"))
 			}
 		}
