@@ -35,8 +35,8 @@ func (a *Agent) prepareApplications(ctx context.Context, whole *schema.Spec) err
 
 // switchApplications has those of a spec run, where its files are. systemd stops
 // with a unit what requires it, and starts only the unit again.
-func (a *Agent) switchApplications(ctx context.Context, spec *schema.Spec, back, rebootDue bool) error {
-	if err := a.apps.Switch(ctx, spec, a.payload, back); err != nil || len(spec.Units) == 0 {
+func (a *Agent) switchApplications(ctx context.Context, spec *schema.Spec, way apps.Way, rebootDue bool) error {
+	if err := a.apps.Switch(ctx, spec, a.payload, way); err != nil || len(spec.Units) == 0 {
 		return err
 	}
 	_, err := a.finishUnits(ctx, wholeSet(spec), rebootDue)
@@ -44,8 +44,8 @@ func (a *Agent) switchApplications(ctx context.Context, spec *schema.Spec, back,
 }
 
 // backToApplications starts what the current spec has, where its files are.
-func (a *Agent) backToApplications(ctx context.Context, spec *schema.Spec) error {
-	if err := a.switchApplications(ctx, spec, true, false); err != nil {
+func (a *Agent) backToApplications(ctx context.Context, spec *schema.Spec, way apps.Way) error {
+	if err := a.switchApplications(ctx, spec, way, false); err != nil {
 		return err
 	}
 	return a.apps.Started(ctx, spec)
@@ -61,7 +61,7 @@ func (a *Agent) repairApplications(ctx context.Context, spec *schema.Spec, repai
 	case look:
 	case !known: // the record was lost
 		if err = a.apps.Prepare(ctx, spec, a.payload, repaired); err == nil {
-			err = a.apps.Switch(ctx, spec, a.payload, true)
+			err = a.apps.Switch(ctx, spec, a.payload, apps.Back)
 		}
 	default:
 		own := apps.Files(spec)

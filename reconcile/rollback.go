@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/gitopsd/gitopsd/reconcile/internal/apps"
 	"github.com/gitopsd/gitopsd/reconcile/internal/files"
 	"github.com/gitopsd/gitopsd/reconcile/internal/hooks"
 	"github.com/gitopsd/gitopsd/schema"
@@ -47,12 +48,15 @@ func (a *Agent) rollBack(ctx context.Context, what string) Result {
 	errs = append(errs, err)
 	whole := wholeSet(spec)
 	errs = append(errs, a.prepareUnits(ctx, whole), a.prepareApplications(ctx, whole))
+	way := apps.Back
 	changed, err := a.files.Apply(ctx, whole, a.payload, files.Back)
-	errs = append(errs, err)
+	if errs = append(errs, err); err != nil {
+		way = apps.BackInPart
+	}
 	_, err = a.finishUnits(ctx, whole, false)
 	errs = append(errs, err)
 	errs = append(errs, a.hooksBack(ctx, spec, changed))
-	errs = append(errs, a.backToApplications(ctx, spec))
+	errs = append(errs, a.backToApplications(ctx, spec, way))
 	if ctx.Err() != nil {
 		return a.stopped()
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gitopsd/gitopsd/reconcile/internal/apps"
 	"github.com/gitopsd/gitopsd/reconcile/internal/checks"
 	"github.com/gitopsd/gitopsd/reconcile/internal/failure"
 	"github.com/gitopsd/gitopsd/reconcile/internal/files"
@@ -300,7 +301,7 @@ func (a *Agent) postAction(ctx context.Context, r *record, spec *schema.Spec, re
 			return err
 		}
 	}
-	if err := a.switchApplications(ctx, spec, false, rebootDue); err != nil {
+	if err := a.switchApplications(ctx, spec, apps.Onward, rebootDue); err != nil {
 		return err
 	}
 	if rebootDue {

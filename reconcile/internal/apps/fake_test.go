@@ -41,6 +41,8 @@ type world struct {
 	now      time.Duration
 	// step is asked before whatever changes something; an error is a crash.
 	step func(what string) error
+	// disk is asked before every operation that changes the disk.
+	disk func(op, path string) error
 }
 
 var errCrash = errors.New("the agent was killed")
@@ -88,6 +90,9 @@ type agent struct {
 func (w *world) agent() *agent {
 	w.t.Helper()
 	root, err := disk.Open(w.dir, disk.Options{Step: func(op, p string) error {
+		if w.disk != nil {
+			return w.disk(op, p)
+		}
 		if strings.Contains(p, "apps-check") {
 			return nil // what the generator reads is made anew each time
 		}
@@ -133,7 +138,7 @@ func (a *agent) update(spec *schema.Spec) error {
 	if err := a.Check(ctx, spec, nil); err != nil {
 		return err
 	}
-	if err := a.carry(spec, files.Onward); err != nil {
+	if err := a.carry(spec); err != nil {
 		return err
 	}
 	if err := a.Healthy(ctx, spec); err != nil {
@@ -142,14 +147,22 @@ func (a *agent) update(spec *schema.Spec) error {
 	return a.Settle(ctx, spec, nil)
 }
 
+// rollBack does what a rollback does: it goes past every error.
 func (a *agent) rollBack(spec *schema.Spec) error {
-	if err := a.carry(spec, files.Back); err != nil {
-		return err
+	ctx := context.Background()
+	errs := []error{a.Prepare(ctx, spec, nil, a.files.Ahead(whole(spec), nil))}
+	way := Back
+	_, err := a.files.Apply(ctx, whole(spec), nil, files.Back)
+	if errs = append(errs, err); err != nil {
+		way = BackInPart
 	}
-	return a.Started(context.Background(), spec)
+	if err = a.Switch(ctx, spec, nil, way); err == nil {
+		err = a.Started(ctx, spec)
+	}
+	return errors.Join(append(errs, err)...)
 }
 
-func (a *agent) carry(spec *schema.Spec, way files.Way) error {
+func (a *agent) carry(spec *schema.Spec) error {
 	ctx := context.Background()
 	drift, err := a.files.Drift(whole(spec), nil)
 	if err != nil {
@@ -158,10 +171,10 @@ func (a *agent) carry(spec *schema.Spec, way files.Way) error {
 	if err := a.Prepare(ctx, spec, nil, drift); err != nil {
 		return err
 	}
-	if _, err := a.files.Apply(ctx, whole(spec), nil, way); err != nil {
+	if _, err := a.files.Apply(ctx, whole(spec), nil, files.Onward); err != nil {
 		return err
 	}
-	return a.Switch(ctx, spec, nil, way == files.Back)
+	return a.Switch(ctx, spec, nil, Onward)
 }
 
 func exit(code int, out string) error { return &hooks.Exit{Program: "fake", Code: code, Output: out} }

@@ -9,3 +9,9 @@ func TestSystemKilledAnywhere(t *testing.T) { killedAt(t, 1) }
 func TestSystemComposeKilledAnywhere(t *testing.T) {
 	killedBetween(t, mixedOne, mixedTwo, "compose-keep.service", 1)
 }
+
+// TestSystemTroubleWithTheDisk is TestTroubleWithTheDisk at every other
+// operation.
+func TestSystemTroubleWithTheDisk(t *testing.T) {
+	eachTrouble(t, func(i int) (first, stride int) { return 1 + i%2, 2 })
+}

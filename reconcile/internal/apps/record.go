@@ -137,6 +137,27 @@ func (r *record) has(name string) bool {
 	return false
 }
 
+// marks says whether everything that is to be stopped or started for these
+// stands in the record.
+func (r *record) marks(all []*want) bool {
+	kept := 0
+	for _, w := range all {
+		a := r.Apps[w.name]
+		if a == nil || a.Hash != "" && a.Hash != w.hash {
+			return false
+		}
+		if a.Hash != "" {
+			kept++
+		}
+	}
+	for _, a := range r.Apps {
+		if a.Hash != "" {
+			kept--
+		}
+	}
+	return kept == 0 // what is kept is wanted
+}
+
 // add makes an application's units those of before and after.
 func (a *applied) add(more []unit) {
 	for _, u := range more {

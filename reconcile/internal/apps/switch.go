@@ -129,6 +129,12 @@ func (c *Controller) Prepare(ctx context.Context, spec *schema.Spec, p Payloads,
 	if err != nil {
 		return err
 	}
+	return c.mark(ctx, r, all, func(w *want) bool { return slices.ContainsFunc(drift, w.has) })
+}
+
+// mark writes down what Prepare says. changes says whether files of an
+// application are not as they are wanted, or were not.
+func (c *Controller) mark(ctx context.Context, r *record, all []*want, changes func(*want) bool) error {
 	wanted := map[string]bool{}
 	for _, w := range all {
 		wanted[w.name] = true
@@ -140,7 +146,7 @@ func (c *Controller) Prepare(ctx context.Context, spec *schema.Spec, p Payloads,
 				return err
 			}
 			r.Apps[w.name] = &applied{Units: w.units, Before: ran}
-			if whole && !slices.ContainsFunc(drift, func(p string) bool { return w.has(p) }) {
+			if whole && !changes(w) {
 				r.Apps[w.name].Hash = w.hash
 				if !c.made(w) {
 					r.Apps[w.name].Taken = w.hash
@@ -216,10 +222,20 @@ func (c *Controller) Anew(unit string) bool {
 	return false
 }
 
+// Way is where [Controller.Switch] leads to.
+type Way int
+
+const (
+	Onward     Way = iota // to another spec
+	Back                  // to the one that succeeded last
+	BackInPart            // the same, and not all files have come back
+)
+
 // Switch stops what Prepare found to be stopped, and starts what the spec
-// wants and does not run. back says that it leads to the spec which succeeded
-// last. How well what was started goes is for [Controller.Healthy].
-func (c *Controller) Switch(ctx context.Context, spec *schema.Spec, p Payloads, back bool) error {
+// wants and does not run. How well what was started goes is for
+// [Controller.Healthy]. On the way back an application whose files are not as
+// they are wanted is left as it is, and is switched the next time.
+func (c *Controller) Switch(ctx context.Context, spec *schema.Spec, p Payloads, way Way) error {
 	r, err := c.load()
 	if err != nil || (len(r.Apps) == 0 && len(spec.Applications) == 0) {
 		return err
@@ -233,9 +249,24 @@ func (c *Controller) Switch(ctx context.Context, spec *schema.Spec, p Payloads, 
 		return err
 	}
 	defer m.Close()
+	if !r.marks(all) { // Prepare could not, and a rollback goes past that
+		if err := c.mark(ctx, r, all, func(*want) bool { return true }); err != nil {
+			return err
+		}
+	}
+	next := r.clone()
+	next.Apps, next.Reload = map[string]*applied{}, false
+	var ready []*want
+	for _, w := range all {
+		if way != Onward && !c.stands(w) {
+			r.Apps[w.name].Hash, next.Apps[w.name], next.Reload = "", r.Apps[w.name], true
+		} else {
+			ready = append(ready, w)
+		}
+	}
 	var stale []unit
-	for _, a := range r.Apps {
-		if a.Hash == "" {
+	for name, a := range r.Apps {
+		if a.Hash == "" && next.Apps[name] == nil {
 			stale = append(stale, a.Units...)
 		}
 	}
@@ -247,19 +278,15 @@ func (c *Controller) Switch(ctx context.Context, spec *schema.Spec, p Payloads, 
 			return speaking(ctx, err)
 		}
 	}
-	next := r.clone()
-	next.Apps, next.Reload = map[string]*applied{}, false
 	var start []units.Job
-	for _, w := range all {
-		if was := r.Apps[w.name]; back && (was == nil || was.Hash == "") {
+	for _, w := range ready {
+		was := r.Apps[w.name]
+		if way != Onward && was.Hash == "" {
 			if err := c.giveTagsBack(ctx, r, w); err != nil {
 				return err
 			}
 		}
-		next.Apps[w.name] = &applied{Hash: w.hash, Units: w.units}
-		if was := r.Apps[w.name]; was != nil {
-			next.Apps[w.name].Before, next.Apps[w.name].Taken = was.Before, was.Taken
-		}
+		next.Apps[w.name] = &applied{Hash: w.hash, Units: w.units, Before: was.Before, Taken: was.Taken}
 		for _, name := range active(w.units) {
 			start = append(start, units.Job{Verb: units.Start, Unit: name})
 		}
@@ -270,6 +297,13 @@ func (c *Controller) Switch(ctx context.Context, spec *schema.Spec, p Payloads, 
 	}
 	if err := c.start(ctx, m, append(start, given...)); err != nil {
 		return err
+	}
+	if way == BackInPart { // what is dropped may have its files still, and start with them
+		for name, a := range r.Apps {
+			if next.Apps[name] == nil {
+				next.Apps[name], next.Reload = a, true
+			}
+		}
 	}
 	return c.save(next)
 }
