@@ -161,7 +161,8 @@ func (p *pass) checkSource(f *file, s sourceRef) error {
 	rule, msg, hint := p.sourceProblem(s.path)
 	if rule == "" {
 		quadlet, compose := isQuadlet(s.keys), isCompose(s.keys)
-		pl, err := p.payloadOf(s.path, s.template || quadlet || compose)
+		_, isUnitText := textFormOf(s.keys)
+		pl, err := p.payloadOf(s.path, s.template || isUnitText || compose)
 		if err != nil {
 			return err
 		}
@@ -171,6 +172,9 @@ func (p *pass) checkSource(f *file, s sourceRef) error {
 		}
 		if rule == "" && s.template {
 			p.checkTemplate(s.path, pl)
+		}
+		if rule == "" {
+			p.checkTextSource(f, s, pl)
 		}
 		if rule == "" && quadlet {
 			if image := unpinned(s.keys[len(s.keys)-1], pl.text); image != "" {

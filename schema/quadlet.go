@@ -37,56 +37,6 @@ func lastValue(texts [][]byte, section, key string) string {
 	return last
 }
 
-// iniValues are the values of a key of a section.
-func iniValues(text, section, key string) []string {
-	var values []string
-	in := false
-	for _, line := range iniLines(text) {
-		if strings.HasPrefix(line, "[") {
-			in = line == "["+section+"]"
-			continue
-		}
-		if k, v, ok := strings.Cut(line, "="); ok && in && strings.TrimSpace(k) == key {
-			values = append(values, strings.Trim(strings.TrimSpace(v), `"`))
-		}
-	}
-	return values
-}
-
-// iniLines are the lines of a file of the form of systemd.syntax(7), without its
-// comments: one that ends with a backslash goes on in the next.
-func iniLines(text string) []string {
-	var whole []string
-	lines := strings.Split(text, "\n")
-	for i := 0; i < len(lines); i++ {
-		line := strings.TrimSpace(lines[i])
-		if isINIComment(line) {
-			continue
-		}
-		for parts := []string(nil); ; {
-			more, goesOn := strings.CutSuffix(line, `\`)
-			if !goesOn || i+1 == len(lines) {
-				line = strings.Join(append(parts, line), " ")
-				break
-			}
-			parts = append(parts, strings.TrimSpace(more))
-			for i++; i+1 < len(lines) && isINIComment(lines[i]); i++ {
-			}
-			line = ""
-			if !isINIComment(lines[i]) {
-				line = strings.TrimSpace(lines[i])
-			}
-		}
-		whole = append(whole, line)
-	}
-	return whole
-}
-
-func isINIComment(line string) bool {
-	line = strings.TrimSpace(line)
-	return strings.HasPrefix(line, "#") || strings.HasPrefix(line, ";")
-}
-
 // unpinned is the image of a quadlet file or of a drop-in if it has neither a
 // tag nor a digest, or "".
 func unpinned(name, text string) string {

@@ -12,8 +12,14 @@ import (
 var quadletNeeds = map[string][]string{".container": {"Image", "Rootfs"}, ".image": {"Image"}}
 
 // quadletRefers are the keys that name other quadlet files, by the types of
-// those.
-var quadletRefers = map[string]string{"Volume": ".volume", "Network": ".network", "Pod": ".pod"}
+// those; isNeeded says that no version of podman goes on without one.
+var quadletRefers = []struct {
+	key, kind string
+	isNeeded  bool
+}{
+	{"Volume", ".volume", false}, {"Network", ".network", false},
+	{"Pod", ".pod", true}, {"Image", ".image", true}, {"Image", ".build", true},
+}
 
 // quadletFindings are the quadlet files of a whole spec of which podman can make
 // no unit. What templates fill in, and what is only a matter of the version of
@@ -21,15 +27,16 @@ var quadletRefers = map[string]string{"Volume": ".volume", "Network": ".network"
 func (p *pass) quadletFindings(spec map[string]any) ([]finding, error) {
 	var found []finding
 	applications, _ := spec["applications"].(map[string]any)
-	made := map[string]bool{}
-	for _, app := range applications {
-		quadlets, _ := mapOf(app)["quadlet"].(map[string]any)
-		for file := range quadlets {
-			made[file] = true
+	made := map[string]string{} // the application of each file
+	for name, app := range applications {
+		for file := range mapOf(mapOf(app)["quadlet"]) {
+			made[file] = name
 		}
 	}
+	used := map[string]bool{} // applications with a file that another one names
+	sure := true              // used is all of them
 	for _, name := range sortedKeys(applications) {
-		quadlets, _ := mapOf(applications[name])["quadlet"].(map[string]any)
+		quadlets := mapOf(mapOf(applications[name])["quadlet"])
 		for _, file := range sortedKeys(quadlets) {
 			if !IsQuadlet(file) {
 				continue
@@ -38,16 +45,33 @@ func (p *pass) quadletFindings(spec map[string]any) ([]finding, error) {
 			if err != nil {
 				return nil, err
 			}
-			if !known {
+			if sure = sure && known; !known {
 				continue
 			}
 			at := "/applications/" + escapePointer(name) + "/quadlet/" + escapePointer(file)
 			found = append(found, quadletFileFindings(file, texts, at)...)
-			found = append(found, referFindings(file, texts, at, made)...)
+			for _, r := range refersOf(file, texts) {
+				if maker, isMade := made[r.file]; !isMade {
+					found = append(found, r.missing(file, at, sortedKeys(made)))
+				} else if maker != name {
+					used[maker] = true
+				}
+			}
+		}
+	}
+	for _, name := range sortedKeys(applications) {
+		quadlets := mapOf(mapOf(applications[name])["quadlet"])
+		runs := func(file string) bool { return slices.Contains(quadletsThatRun, path.Ext(file)) }
+		if len(quadlets) > 0 && sure && !used[name] && !slices.ContainsFunc(sortedKeys(quadlets), runs) {
+			found = append(found, finding{pointer: "/applications/" + escapePointer(name), rule: ruleNothingRuns, warning: true, atKey: true,
+				msg: fmt.Sprintf("nothing of the application %s runs, and no other one names its files", quote(name)), hint: "add a .container, a .pod or a .kube file"})
 		}
 	}
 	return found, nil
 }
+
+// quadletsThatRun are the types of quadlet files of which something runs.
+var quadletsThatRun = []string{".container", ".pod", ".kube"}
 
 func mapOf(v any) map[string]any {
 	m, _ := v.(map[string]any)
@@ -77,18 +101,12 @@ func (p *pass) quadletTexts(quadlets map[string]any, file string) (texts [][]byt
 func quadletFileFindings(file string, texts [][]byte, at string) []finding {
 	section := quadletSection(file)
 	one := finding{pointer: at, rule: ruleQuadletContent, atKey: true}
-	sections := iniSections(texts)
 	needs := quadletNeeds[path.Ext(file)]
 	set := func(key string) bool { return lastValue(texts, section, key) != "" }
 	switch {
-	case !slices.Contains(sections, section):
+	case !slices.Contains(iniSections(texts), section):
 		one.msg = fmt.Sprintf("%s has no section [%s], and podman makes no unit of it", quote(file), section)
 		one.hint = fmt.Sprintf("begin it with a line [%s]", section)
-		for _, s := range sections {
-			if Nearest(s, []string{section}) != "" {
-				one.hint = fmt.Sprintf("did you mean [%s] where it says %s?", section, quote("["+s+"]"))
-			}
-		}
 	case len(needs) > 0 && !slices.ContainsFunc(needs, set):
 		one.msg = fmt.Sprintf("%s names no image: its section [%s] has no %s=", quote(file), section, strings.Join(needs, "= and no "))
 		one.hint = "name one, such as Image=registry.example.com/web:1.4"
@@ -98,35 +116,39 @@ func quadletFileFindings(file string, texts [][]byte, at string) []finding {
 	return []finding{one}
 }
 
-// referFindings tell of other quadlet files that a file names and no application
-// of the spec has: the device may have them, or not.
-func referFindings(file string, texts [][]byte, at string, made map[string]bool) []finding {
-	var found []finding
-	for _, key := range sortedKeys(quadletRefers) {
-		for _, text := range texts {
-			for _, v := range iniValues(string(text), quadletSection(file), key) {
-				other, _, _ := strings.Cut(v, ":")
-				if path.Ext(other) != quadletRefers[key] || made[other] || strings.ContainsAny(other, "/%$") {
-					continue
-				}
-				found = append(found, finding{pointer: at, rule: ruleQuadletMissing, warning: true, atKey: true,
-					msg:  fmt.Sprintf("%s names %s, which no application of the spec has", quote(file), quote(other)),
-					hint: "add that file to the application, or leave it if the device has it already"})
-			}
-		}
-	}
-	return found
+// refer is a quadlet file that another one names.
+type refer struct {
+	file     string
+	isNeeded bool
 }
 
-// iniSections are the names of a file's sections, in their order.
-func iniSections(texts [][]byte) []string {
-	var names []string
-	for _, text := range texts {
-		for _, line := range iniLines(string(text)) {
-			if name, ok := strings.CutPrefix(line, "["); ok {
-				names = append(names, strings.TrimSuffix(name, "]"))
+func refersOf(file string, texts [][]byte) []refer {
+	var all []refer
+	for _, r := range quadletRefers {
+		for _, text := range texts {
+			for _, v := range iniValues(string(text), quadletSection(file), r.key) {
+				other, _, _ := strings.Cut(v, ":")
+				if path.Ext(other) == r.kind && !strings.ContainsAny(other, "/%$") {
+					all = append(all, refer{other, r.isNeeded})
+				}
 			}
 		}
 	}
-	return names
+	return all
+}
+
+// missing tells of a file that no application has. The agent shows podman only
+// those of applications; older versions of podman take a volume or a network
+// that the device has already.
+func (r refer) missing(file, at string, made []string) finding {
+	f := finding{pointer: at, rule: ruleQuadletContent, atKey: true, hint: "add that file to the application",
+		msg: fmt.Sprintf("%s names %s, which no application of the spec has", quote(file), quote(r.file))}
+	if !r.isNeeded {
+		f.rule, f.warning = ruleQuadletMissing, true
+		f.hint += ", or leave it if the device has it already"
+	}
+	if near := misspelled(r.file, made); near != "" && path.Ext(near) == path.Ext(r.file) {
+		f.hint = "did you mean " + near + "?"
+	}
+	return f
 }

@@ -41,16 +41,14 @@ func (p *pass) render(s *deviceState) error {
 		p.noteMerged(s, found)
 	}
 	if !s.wrong {
-		kube, err := p.kubeFindings(spec)
-		if err != nil {
-			return err
-		}
-		quadlets, err := p.quadletFindings(spec)
-		if err != nil {
-			return err
-		}
-		for _, found := range append(kube, quadlets...) {
-			p.noteMerged(s, found)
+		for _, check := range []func(map[string]any) ([]finding, error){p.kubeFindings, p.quadletFindings, p.enabledFindings} {
+			found, err := check(spec)
+			if err != nil {
+				return err
+			}
+			for _, one := range found {
+				p.noteMerged(s, one)
+			}
 		}
 	}
 	if s.wrong {
@@ -220,7 +218,7 @@ func (r *rendering) file(keys []string, file map[string]any) (map[string]any, er
 		text, _ := file["content"].(string)
 		text = r.text(text, at+"/content")
 		entry["content"] = text
-		r.compose(keys, file, text)
+		r.filled(keys, file, text)
 	case file["contentBase64"] != nil:
 		encoded, _ := file["contentBase64"].(string)
 		data, err := decodeBase64(encoded)
@@ -229,7 +227,7 @@ func (r *rendering) file(keys []string, file map[string]any) (map[string]any, er
 		}
 		text := r.bytes(string(data), at+"/contentBase64")
 		entry["contentBase64"] = base64.StdEncoding.EncodeToString([]byte(text))
-		r.compose(keys, file, text)
+		r.filled(keys, file, text)
 	default:
 		source, _ := file["source"].(string)
 		delete(entry, "source")
@@ -290,7 +288,7 @@ func (r *rendering) templateSource(keys []string, file, entry map[string]any, so
 		r.pass.note(r.state, findingKey{file: source, line: terr.line, rule: terr.rule, msg: "template: " + terr.msg, hint: terr.hint})
 		return nil
 	}
-	r.compose(keys, file, out)
+	r.filled(keys, file, out)
 	if out == pl.text && pl.id != "" {
 		entry["payload"] = pl.digest
 		r.payloads[pl.digest] = Payload{ID: pl.id, Size: pl.size}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"path"
 	"reflect"
+	"regexp"
+	"slices"
 	"sort"
 	"strings"
 	"unicode"
@@ -13,7 +15,7 @@ import (
 // protectedPaths are places on a device that a spec cannot manage: what the
 // kernel makes, and the agent's own state, configuration and programs. What
 // lies below them is protected too.
-var protectedPaths = []string{"/proc", "/sys", "/dev", "/run/gitopsd", "/var/lib/gitopsd", "/etc/gitopsd", "/usr/lib/gitopsd"}
+var protectedPaths = []string{"/proc", "/sys", "/dev", "/run/gitopsd", "/var/lib/gitopsd", "/etc/gitopsd", "/usr/lib/gitopsd", "/usr/bin/gitopsd"}
 
 // valueFindings checks each value of a spec, or of a part of one, by itself.
 func valueFindings(spec map[string]any, at string) []finding {
@@ -55,6 +57,9 @@ func valueFindings(spec map[string]any, at string) []finding {
 // the URL of the agent's program are templates and paths are none.
 func writtenFindings(spec map[string]any, at string) []finding {
 	found := valueFindings(spec, at)
+	eachContent(spec, func(keys []string, entry map[string]any) {
+		found = append(found, textFindings(keys, entry, at+joinPointer(keys...))...)
+	})
 	for _, always := range alwaysTemplates {
 		if text, _ := valueAt(spec, always).(string); text != "" {
 			if _, err := compileTemplate(text); err != nil {
@@ -144,7 +149,21 @@ func devicePath(p string, isFile bool) (rule, msg, hint string) {
 			return ruleProtected, fmt.Sprintf("%s cannot be a file: %s lies below it", quote(p), protected), "choose another place"
 		}
 	}
+	if isOwnUnitFile(p) {
+		return ruleProtected, fmt.Sprintf("%s is protected: it is of a unit of gitopsd's own", quote(p)), "choose another place"
+	}
 	return "", "", ""
+}
+
+// systemdFolder begins where systemd finds units, links to them and drop-ins:
+// in its folders system, system.control and the like.
+var systemdFolder = regexp.MustCompile(`^/(etc|run|lib|usr/lib|usr/local/lib)/systemd/system[^/]*/`)
+
+// isOwnUnitFile says whether a path is the file of one of gitopsd's own units, a
+// drop-in of it, or a link that starts it.
+func isOwnUnitFile(p string) bool {
+	folder := systemdFolder.FindString(p)
+	return folder != "" && slices.ContainsFunc(strings.Split(p[len(folder):], "/"), ownUnit)
 }
 
 // oddRune says what in a name nobody can see, or what makes it look like

@@ -124,3 +124,63 @@ func completeUnitFindings(spec map[string]any, at string) []finding {
 func hasContent(entry map[string]any) bool {
 	return slices.ContainsFunc(contentFields, func(f string) bool { return entry[f] != nil }) || entry["payload"] != nil
 }
+
+// enabledFindings are units of a whole spec that cannot be enabled, because no
+// text of theirs says what starts them. What templates fill in, the device finds.
+func (p *pass) enabledFindings(spec map[string]any) ([]finding, error) {
+	var found []finding
+	units, _ := spec["units"].(map[string]any)
+	for _, name := range sortedKeys(units) {
+		unit := mapOf(units[name])
+		if unit["enabled"] != true || !hasContent(unit) {
+			continue
+		}
+		installs, err := p.mayInstall(units, name)
+		if err != nil {
+			return nil, err
+		}
+		if !installs {
+			found = append(found, finding{pointer: "/units/" + escapePointer(name) + "/enabled", rule: ruleUnitState, atKey: true,
+				msg: name + " cannot be enabled: no [Install] section of it says what starts it", hint: "add [Install] with WantedBy=multi-user.target, or remove enabled"})
+		}
+	}
+	return found, nil
+}
+
+// mayInstall says whether a text of a unit or of its template asks for links, as
+// far as it is known here.
+func (p *pass) mayInstall(units map[string]any, name string) (bool, error) {
+	var entries []map[string]any
+	for _, of := range []string{name, unitTemplateOf(name)} {
+		unit := mapOf(units[of])
+		entries = append(entries, unit)
+		for _, dropIn := range mapOf(unit["dropIns"]) {
+			entries = append(entries, mapOf(dropIn))
+		}
+	}
+	for _, entry := range entries {
+		if !hasContent(entry) {
+			continue
+		}
+		text, err := p.textOf(entry)
+		if err != nil {
+			return false, err
+		}
+		if entry["template"] == true || text == nil || len(text) > maxTemplate || installs(string(text)) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// installKeys ask for links in an [Install] section.
+var installKeys = []string{"WantedBy", "RequiredBy", "UpheldBy", "Alias"}
+
+func installs(text string) bool {
+	for l := range unitLines(text) {
+		if l.section == "Install" && l.value != "" && slices.Contains(installKeys, l.key) {
+			return true
+		}
+	}
+	return false
+}

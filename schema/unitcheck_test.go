@@ -26,34 +26,40 @@ func TestUnitNames(t *testing.T) {
 // What no device could do is found before the merge, where it is written.
 func TestUnitsThatCannotBe(t *testing.T) {
 	for spec, want := range map[string]string{
-		`{units: {edge.service: {content: x, enabled: true, state: started}, edge.timer: {enabled: false}, a@.service: {content: x, enabled: true}}}`: "",
-		`{units: {cups.service: {state: masked, dropIns: {a: {content: x}}}}}`:                                                                        "",
-		`{units: {edge.service: {state: running}}}`:                                                                                                   "/units/edge.service/state wrong-value",
-		`{units: {edge.service: {enabled: "yes"}}}`:                                                                                                   "/units/edge.service/enabled wrong-type",
-		`{units: {edge: {state: started}}}`:                                                                                                           "/units/edge unit-name",
-		`{units: {a/b.service: {state: started}}}`:                                                                                                    "/units/a~1b.service unit-name",
-		`{units: {edge.service: {dropIns: {a.conf: {content: x}}}}}`:                                                                                  "/units/edge.service/dropIns/a.conf unit-name",
-		`{units: {edge.service: {dropIns: {../a: {content: x}}}}}`:                                                                                    "/units/edge.service/dropIns/..~1a",
-		`{units: {edge.service: {dropIns: {a: {}}}}}`:                                                                                                 "/units/edge.service/dropIns/a file-content",
-		`{units: {edge.service: {content: x, contentBase64: eA==}}}`:                                                                                  "/units/edge.service/contentBase64 file-content",
-		`{units: {edge.service: {dropIns: {a: {contentBase64: "*"}}}}}`:                                                                               "/units/edge.service/dropIns/a/contentBase64 bad-base64",
-		`{units: {edge.service: {content: "{{ .nothing", template: true}}}`:                                                                           "/units/edge.service/content template-syntax",
-		`{units: {edge.service: {source: nowhere.service}}}`:                                                                                          "/units/edge.service/source source-missing",
-		`{units: {edge.service: {dropIns: {a: {source: ../x}}}}}`:                                                                                     "/units/edge.service/dropIns/a/source source-path",
-		`{units: {edge.service: {content: x, state: masked}}}`:                                                                                        "/units/edge.service/state unit-cannot-be",
-		`{units: {edge.service: {enabled: true, state: masked}}}`:                                                                                     "/units/edge.service/enabled unit-cannot-be",
-		`{units: {a@.service: {state: started}}}`:                                                                                                     "/units/a@.service/state unit-cannot-be",
-		`{units: {a.slice: {state: started}}}`:                                                                                                        "/units/a.slice/state unit-cannot-be",
-		`{units: {gitopsd-agent.service: {dropIns: {a: {content: x}}}}}`:                                                                              "/units/gitopsd-agent.service unit-protected",
-		`{units: {dbus.service: {enabled: false}}}`:                                                                                                   "/units/dbus.service unit-protected",
-		`{units: {edge.service: {content: x}}, files: {/etc/systemd/system/edge.service: {content: x}}}`:                                              "/units/edge.service device-path-clash",
-		`{units: {a.service: {dropIns: {b: {content: x}}}}, files: {/etc/systemd/system/a.service.d/b.conf: {content: x}}}`:                           "/units/a.service/dropIns/b device-path-clash",
-		`{files: {/etc/a: {content: x, restart: [a.service], reload: [systemd-journald.service]}}}`:                                                   "",
-		`{files: {/etc/a: {content: x, restart: [a]}}}`:                                                                                               "/files/~1etc~1a/restart/0 unit-name",
-		`{files: {/etc/a: {content: x, reload: [a@.service]}}}`:                                                                                       "/files/~1etc~1a/reload/0 unit-name",
-		`{files: {/etc/a: {content: x, restart: [gitopsd-agent.service]}}}`:                                                                           "/files/~1etc~1a/restart/0 unit-protected",
-		`{files: {/etc/a: {content: x, restart: [a.service, dbus.service]}}}`:                                                                         "/files/~1etc~1a/restart/1 unit-protected",
-		`{files: {/etc/a: {content: x, restart: a.service}}}`:                                                                                         "/files/~1etc~1a/restart wrong-type",
+		`{units: {edge.service: {content: "[Install]\nAlias=e.service", enabled: true, state: started}, edge.timer: {enabled: false}, a@.service: {content: "[Install]\nAlias=b@.service", enabled: true}}}`: "",
+		`{units: {cups.service: {state: masked, dropIns: {a: {content: "[Unit]"}}}}}`:                                                                    "",
+		`{units: {edge.service: {state: running}}}`:                                                                                                      "/units/edge.service/state wrong-value",
+		`{units: {edge.service: {enabled: "yes"}}}`:                                                                                                      "/units/edge.service/enabled wrong-type",
+		`{units: {edge: {state: started}}}`:                                                                                                              "/units/edge unit-name",
+		`{units: {a/b.service: {state: started}}}`:                                                                                                       "/units/a~1b.service unit-name",
+		`{units: {edge.service: {dropIns: {a.conf: {content: "[Unit]"}}}}}`:                                                                              "/units/edge.service/dropIns/a.conf unit-name",
+		`{units: {edge.service: {dropIns: {../a: {content: "[Unit]"}}}}}`:                                                                                "/units/edge.service/dropIns/..~1a",
+		`{units: {edge.service: {dropIns: {a: {}}}}}`:                                                                                                    "/units/edge.service/dropIns/a file-content",
+		`{units: {edge.service: {content: "[Unit]", contentBase64: eA==}}}`:                                                                              "/units/edge.service/contentBase64 file-content",
+		`{units: {edge.service: {dropIns: {a: {contentBase64: "*"}}}}}`:                                                                                  "/units/edge.service/dropIns/a/contentBase64 bad-base64",
+		`{units: {edge.service: {content: "{{ .nothing", template: true}}}`:                                                                              "/units/edge.service/content template-syntax",
+		`{units: {edge.service: {source: nowhere.service}}}`:                                                                                             "/units/edge.service/source source-missing",
+		`{units: {edge.service: {dropIns: {a: {source: ../x}}}}}`:                                                                                        "/units/edge.service/dropIns/a/source source-path",
+		`{units: {edge.service: {content: "[Unit]", state: masked}}}`:                                                                                    "/units/edge.service/state unit-cannot-be",
+		`{units: {edge.service: {enabled: true, state: masked}}}`:                                                                                        "/units/edge.service/enabled unit-cannot-be",
+		`{units: {a@.service: {state: started}}}`:                                                                                                        "/units/a@.service/state unit-cannot-be",
+		`{units: {a.slice: {state: started}}}`:                                                                                                           "/units/a.slice/state unit-cannot-be",
+		`{units: {gitopsd-agent.service: {dropIns: {a: {content: "[Unit]"}}}}}`:                                                                          "/units/gitopsd-agent.service unit-protected",
+		`{units: {dbus.service: {enabled: false}}}`:                                                                                                      "/units/dbus.service unit-protected",
+		`{units: {edge.service: {content: "[Unit]"}}, files: {/etc/systemd/system/edge.service: {content: "[Unit]"}}}`:                                   "/units/edge.service device-path-clash",
+		`{units: {a.service: {dropIns: {b: {content: "[Unit]"}}}}, files: {/etc/systemd/system/a.service.d/b.conf: {content: "[Unit]"}}}`:                "/units/a.service/dropIns/b device-path-clash",
+		`{files: {/etc/a: {content: "[Unit]", restart: [a.service], reload: [systemd-journald.service]}}}`:                                               "",
+		`{files: {/etc/a: {content: "[Unit]", restart: [a]}}}`:                                                                                           "/files/~1etc~1a/restart/0 unit-name",
+		`{files: {/etc/a: {content: "[Unit]", reload: [a@.service]}}}`:                                                                                   "/files/~1etc~1a/reload/0 unit-name",
+		`{files: {/etc/a: {content: "[Unit]", restart: [gitopsd-agent.service]}}}`:                                                                       "/files/~1etc~1a/restart/0 unit-protected",
+		`{files: {/etc/a: {content: "[Unit]", restart: [a.service, dbus.service]}}}`:                                                                     "/files/~1etc~1a/restart/1 unit-protected",
+		`{files: {/usr/bin/gitopsd: {content: x}}}`:                                                                                                      "/files/~1usr~1bin~1gitopsd device-path-protected",
+		`{files: {/usr/lib/systemd/system/gitopsd-agent.service: {content: x}}}`:                                                                         "/files/~1usr~1lib~1systemd~1system~1gitopsd-agent.service device-path-protected",
+		`{files: {/etc/systemd/system/gitopsd-agent.service.d/a.conf: {content: x}}}`:                                                                    "/files/~1etc~1systemd~1system~1gitopsd-agent.service.d~1a.conf device-path-protected",
+		`{directories: {/run/systemd/system.control/gitopsd.service.d: {}}}`:                                                                             "/directories/~1run~1systemd~1system.control~1gitopsd.service.d device-path-protected",
+		`{files: {/etc/systemd/system/multi-user.target.wants/gitopsd-agent.service: {content: x}}}`:                                                     "/files/~1etc~1systemd~1system~1multi-user.target.wants~1gitopsd-agent.service device-path-protected",
+		`{files: {/etc/systemd/network/gitopsd-x.network: {content: x}, /usr/bin/gitopsd-x: {content: x}, /etc/systemd/system/a.service: {content: x}}}`: "",
+		`{files: {/etc/a: {content: "[Unit]", restart: a.service}}}`:                                                                                     "/files/~1etc~1a/restart wrong-type",
 	} {
 		problems := releaseProblems(t, spec)
 		place, rule, _ := strings.Cut(want, " ")
@@ -70,10 +76,10 @@ func TestUnitsThatCannotBe(t *testing.T) {
 // the place of what it overlays.
 func TestUnitsAreRendered(t *testing.T) {
 	repo := repoOf(ruleFleet).
-		with("releases/gateways/v1.5.0.yaml", ruleRelease+`{units: {edge.service: {source: ./files/edge.service, template: true, dropIns: {a: {source: ./files/plain}, b: {content: "{{ .device.name }}", template: true}}}, gone.service: {content: x}}}`+"\n").
+		with("releases/gateways/v1.5.0.yaml", ruleRelease+`{units: {edge.service: {source: ./files/edge.service, template: true, dropIns: {a: {source: ./files/plain}, b: {content: "# {{ .device.name }}", template: true}}}, gone.service: {content: "[Unit]"}}}`+"\n").
 		with("releases/gateways/files/edge.service", "[Service]\nExecStart=/opt/edge/run {{ .device.name }}\n").
 		with("releases/gateways/files/plain", "[Service]\n").
-		with("overlays/a.yaml", "apiVersion: gitopsd.dev/v1alpha1\nkind: Overlay\nmetadata: {name: a}\nspec: {desired: {units: {gone.service: null, edge.service: {enabled: false, dropIns: {a: {content: mine}}}}}}\n")
+		with("overlays/a.yaml", "apiVersion: gitopsd.dev/v1alpha1\nkind: Overlay\nmetadata: {name: a}\nspec: {desired: {units: {gone.service: null, edge.service: {enabled: false, dropIns: {a: {content: '[Unit]'}}}}}}\n")
 	f := load(t, repo)
 	if !f.Valid() {
 		t.Fatal(lines(f.Problems))
@@ -93,7 +99,7 @@ func TestUnitsAreRendered(t *testing.T) {
 	if got := string(r.Payloads[u.Payload].Data); got != want || u.Source != "" || u.Template {
 		t.Errorf("the unit is %q (%+v), want %q", got, u, want)
 	}
-	if a, b := u.DropIns["a"], u.DropIns["b"]; a.Content == nil || *a.Content != "mine" || a.Payload != "" || b.Content == nil || *b.Content != "gw-1" {
+	if a, b := u.DropIns["a"], u.DropIns["b"]; a.Content == nil || *a.Content != "[Unit]" || a.Payload != "" || b.Content == nil || *b.Content != "# gw-1" {
 		t.Errorf("the drop-ins are %+v and %+v", a, b)
 	}
 	if got := fmt.Sprint(PayloadNames(r.Spec)); got != "["+u.Payload+"]" {
@@ -107,9 +113,9 @@ func TestUnitsAreRendered(t *testing.T) {
 // A file that restarts a unit asks for an agent that can.
 func TestNeedsOfChangedUnits(t *testing.T) {
 	for spec, want := range map[string]string{
-		`{files: {/etc/a: {content: x, restart: [a.service]}}}`:                                    "[files units]",
-		`{files: {/etc/a: {content: x, reload: [a.service]}}, units: {a.service: {content: "x"}}}`: "[files units]",
-		`{files: {/etc/a: {content: x, restart: []}}}`:                                             "[files]",
+		`{files: {/etc/a: {content: "[Unit]", restart: [a.service]}}}`:                                         "[files units]",
+		`{files: {/etc/a: {content: "[Unit]", reload: [a.service]}}, units: {a.service: {content: "[Unit]"}}}`: "[files units]",
+		`{files: {/etc/a: {content: "[Unit]", restart: []}}}`:                                                  "[files]",
 	} {
 		f := load(t, repoOf(ruleFleet).with("releases/gateways/v1.5.0.yaml", ruleRelease+spec+"\n"))
 		if !f.Valid() {

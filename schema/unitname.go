@@ -48,6 +48,15 @@ func isUnitTemplate(name string) bool {
 	return strings.HasSuffix(strings.TrimSuffix(name, path.Ext(name)), "@")
 }
 
+// unitTemplateOf is the template of an instance, "" for any other name.
+func unitTemplateOf(name string) string {
+	prefix, instance, found := strings.Cut(name, "@")
+	if kind := path.Ext(name); found && instance != kind {
+		return prefix + "@" + kind
+	}
+	return ""
+}
+
 // essentialUnits are those that the device or the agent stands on: without
 // them nobody could put anything right any more. Of these a spec may set
 // drop-ins, and those marked true may restart: systemd hands on what they hold.
