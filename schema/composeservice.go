@@ -30,7 +30,7 @@ func (r *composeReading) service(key, value *yaml.Node) {
 	} else if image := r.image(fields, 0); image != nil {
 		s.Image, s.Line = image.Value, image.Line
 		if !isImage(s.Image) {
-			r.slip(image, "", "%s is no image", quote(clip(s.Image)))
+			r.slip(image, "it looks like registry.example.com/web:1.4, without spaces", "%s is no image", quote(clip(s.Image)))
 		}
 	} else if _, podman := fields.get("x-podman"); len(r.mapping(podman, 0)) == 0 {
 		r.slip(key, "give it an image", "the service %s has no image", quote(name))

@@ -52,7 +52,7 @@ func decodeDocument(doc *document, kind Kind, dst reflect.Value) []Problem {
 	}
 	problems, formed := checkedFill(doc, c, dst)
 	if !formed {
-		return problems
+		return append(problems, unformedFindings(doc, kind, problems)...)
 	}
 	return append(problems, documentChecks(doc, dst)...)
 }

@@ -44,7 +44,7 @@ func typeHint(node map[string]any, value any, at *yaml.Node, name string) string
 		return listHint(name, at.Value)
 	case slices.Contains(wanted, "array") && at.Kind == yaml.MappingNode:
 		return "write it as a list: - before the first field of each item"
-	case slices.Contains(wanted, "object") && at.Kind == yaml.ScalarNode:
+	case slices.Contains(wanted, "object") && (at.Kind == yaml.ScalarNode || at.Kind == yaml.SequenceNode):
 		return exampleOf(node, name)
 	case (slices.Contains(wanted, "integer") || slices.Contains(wanted, "number")) && isText:
 		if _, err := strconv.ParseFloat(text, 64); err == nil {
@@ -180,6 +180,26 @@ func formHint(node map[string]any, value any, name string) string {
 		return hint
 	}
 	return likeExample(node)
+}
+
+// nameHint is for keys that people choose, such as the names of applications,
+// hooks and variables.
+func nameHint(node map[string]any, name string) string {
+	for _, meant := range []string{strings.ToLower(name), strings.Join(strings.Fields(name), "-"),
+		strings.ReplaceAll(strings.ToLower(name), "_", "-"), strings.ReplaceAll(name, "-", "_")} {
+		if fitsPattern(node, meant) {
+			return "did you mean " + quote(meant) + "?"
+		}
+	}
+	switch upper, dash := fitsPattern(node, "A_B"), fitsPattern(node, "a-b"); {
+	case upper && dash:
+		return "it has letters, digits, dots, dashes and underscores, and begins with a letter or digit"
+	case upper:
+		return "it has letters, digits and underscores, and begins with a letter"
+	case dash:
+		return "it has lower-case letters, digits and dashes, at most 63, with a letter or digit at both ends"
+	}
+	return ""
 }
 
 // labelFormHint is for values of labels, the only texts that may hold all of

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -71,6 +72,9 @@ func (c *compiledKind) leaf(e *jsonschema.ValidationError, doc *document) (probl
 	}
 	p := Problem{Line: at.Line, Column: at.Column, Pointer: joinPointer(keys...), Severity: SeverityError}
 	describe(&p, keyword, node, value, at, lastKey(keys))
+	if at == key && keyword == "pattern" {
+		p.Hint = nameHint(node, key.Value)
+	}
 	return []Problem{p}, 0
 }
 
@@ -262,7 +266,7 @@ func describe(p *Problem, keyword string, node map[string]any, value any, at *ya
 	case "minLength", "minItems", "minProperties":
 		p.Rule = ruleSize
 		p.Message = fmt.Sprintf("%s is too short; at least %s is wanted", shown(value), plain(node[keyword]))
-		p.Hint = noneHint(name)
+		p.Hint = cmp.Or(noneHint(name), exampleOf(node, name))
 	case "maxLength", "maxItems", "maxProperties":
 		p.Rule = ruleSize
 		p.Message = fmt.Sprintf("%s is too long; at most %s is allowed", shown(value), plain(node[keyword]))

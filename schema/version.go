@@ -30,7 +30,7 @@ func isVersion(s string) bool {
 // numbers is a version without the v that may stand before it.
 func numbers(v string) string { return strings.TrimPrefix(v, "v") }
 
-const versionHint = "a version looks like v1.5.0 or v1.5.0-rc.1"
+const versionHint = "a version is two or three numbers, with or without a v: v1.5.0, 1.5 or v1.5.0-rc.1"
 
 // releaseHint names the release that was probably meant, or the ones there are.
 func releaseHint(version string, known []string) string {

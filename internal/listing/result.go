@@ -54,6 +54,9 @@ func (r *Result) Verdict() string {
 		text += ", " + plural(warnings, "warning")
 	}
 	text += fmt.Sprintf(" in %s, %s", plural(r.Files, "document"), plural(r.Devices, "device"))
+	if slices.ContainsFunc(r.Problems, func(p schema.Problem) bool { return p.Hides() }) {
+		text += "; more may follow once these are mended"
+	}
 	if s := r.Since; s != nil && s.Errors+s.Warnings > 0 {
 		text += fmt.Sprintf("; there already at %s: %s", view.Clean(s.Revision), counts(s.Errors, s.Warnings))
 	}
