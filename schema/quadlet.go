@@ -37,6 +37,20 @@ func lastValue(texts [][]byte, section, key string) string {
 	return last
 }
 
+// allValues are those of a key that may stand there several times: an empty one
+// takes away those before it.
+func allValues(texts [][]byte, section, key string) []string {
+	var values []string
+	for _, text := range texts {
+		for _, v := range iniValues(string(text), section, key) {
+			if values = append(values, v); v == "" {
+				values = nil
+			}
+		}
+	}
+	return values
+}
+
 // unpinned is the image of a quadlet file or of a drop-in if it has neither a
 // tag nor a digest, or "".
 func unpinned(name, text string) string {

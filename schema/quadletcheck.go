@@ -7,19 +7,20 @@ import (
 	"strings"
 )
 
-// quadletNeeds are the keys of which podman's generator wants one
-// (podman-systemd.unit(5)). That of a .kube file is judged with its document.
-var quadletNeeds = map[string][]string{".container": {"Image", "Rootfs"}, ".image": {"Image"}}
+// quadletNeeds are the types of files of which podman's generator makes nothing
+// without a section of their own (podman-systemd.unit(5)), and the keys of which
+// it wants one. That of a .kube file is judged with its document.
+var quadletNeeds = map[string][]string{
+	".container": {"Image", "Rootfs"}, ".image": {"Image"}, ".kube": nil, ".build": nil,
+}
 
 // quadletRefers are the keys that name other quadlet files, by the types of
-// those; isNeeded says that no version of podman goes on without one.
-var quadletRefers = []struct {
-	key, kind string
-	isNeeded  bool
-}{
-	{"Volume", ".volume", false}, {"Network", ".network", false},
-	{"Pod", ".pod", true}, {"Image", ".image", true}, {"Image", ".build", true},
-}
+// those, as often as they stand in a file.
+var quadletRefers = []struct{ key, kind string }{{"Volume", ".volume"}, {"Network", ".network"}}
+
+// containerRefers are those of a .container file of which the last one counts.
+// No version of podman goes on without the file that they name.
+var containerRefers = []struct{ key, kind string }{{"Pod", ".pod"}, {"Image", ".image"}, {"Image", ".build"}}
 
 // quadletFindings are the quadlet files of a whole spec of which podman can make
 // no unit. What templates fill in, and what is only a matter of the version of
@@ -101,10 +102,10 @@ func (p *pass) quadletTexts(quadlets map[string]any, file string) (texts [][]byt
 func quadletFileFindings(file string, texts [][]byte, at string) []finding {
 	section := quadletSection(file)
 	one := finding{pointer: at, rule: ruleQuadletContent, atKey: true}
-	needs := quadletNeeds[path.Ext(file)]
+	needs, isNeeded := quadletNeeds[path.Ext(file)]
 	set := func(key string) bool { return lastValue(texts, section, key) != "" }
 	switch {
-	case !slices.Contains(iniSections(texts), section):
+	case isNeeded && !slices.Contains(iniSections(texts), section):
 		one.msg = fmt.Sprintf("%s has no section [%s], and podman makes no unit of it", quote(file), section)
 		one.hint = fmt.Sprintf("begin it with a line [%s]", section)
 	case len(needs) > 0 && !slices.ContainsFunc(needs, set):
@@ -124,14 +125,21 @@ type refer struct {
 
 func refersOf(file string, texts [][]byte) []refer {
 	var all []refer
+	section := quadletSection(file)
+	add := func(value, kind string, isNeeded bool) {
+		other, _, _ := strings.Cut(value, ":")
+		if path.Ext(other) == kind && !strings.ContainsAny(other, "/%$") {
+			all = append(all, refer{other, isNeeded})
+		}
+	}
 	for _, r := range quadletRefers {
-		for _, text := range texts {
-			for _, v := range iniValues(string(text), quadletSection(file), r.key) {
-				other, _, _ := strings.Cut(v, ":")
-				if path.Ext(other) == r.kind && !strings.ContainsAny(other, "/%$") {
-					all = append(all, refer{other, r.isNeeded})
-				}
-			}
+		for _, v := range allValues(texts, section, r.key) {
+			add(v, r.kind, false)
+		}
+	}
+	if path.Ext(file) == ".container" {
+		for _, r := range containerRefers {
+			add(lastValue(texts, section, r.key), r.kind, true)
 		}
 	}
 	return all

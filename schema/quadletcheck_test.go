@@ -28,8 +28,13 @@ func TestQuadletFileFindings(t *testing.T) {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
-	goesOn := [][]byte{[]byte("[Unit]\nDescription=a \\\n[Volume]\n")}
-	if got := quadletFileFindings("data.volume", goesOn, ""); len(got) != 1 {
-		t.Errorf("the end of a line that goes on is taken for a section: %v", got)
+	for file, text := range map[string]string{
+		"a.volume": "", "b.network": "# nothing to say\n", "c.pod": "[Unit]\nDescription=pods\n", // podman makes units of these
+		"d.kube": "[Unit]\nDescription=a \\\n[Kube]\n", "e.build": "", // and none of these
+	} {
+		wrong := file >= "d"
+		if got := quadletFileFindings(file, [][]byte{[]byte(text)}, ""); (len(got) == 1) != wrong {
+			t.Errorf("%s: %q: %v", file, text, got)
+		}
 	}
 }

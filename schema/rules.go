@@ -120,7 +120,7 @@ const (
 	ruleUnitProtected     = "unit-protected"
 	ruleUnitState         = "unit-cannot-be"
 	ruleUnitSyntax        = "unit-syntax"
-	ruleUnitKey           = "unit-key"
+	ruleUnitUnread        = "unit-unread"
 	ruleHook              = "hook-cannot-start"
 	ruleCondition         = "hook-never-due"
 	ruleMonitor           = "monitor-never-tells"

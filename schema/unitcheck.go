@@ -177,7 +177,7 @@ func (p *pass) mayInstall(units map[string]any, name string) (bool, error) {
 var installKeys = []string{"WantedBy", "RequiredBy", "UpheldBy", "Alias"}
 
 func installs(text string) bool {
-	for l := range unitLines(text) {
+	for l := range unitLines(text, true) {
 		if l.section == "Install" && l.value != "" && slices.Contains(installKeys, l.key) {
 			return true
 		}

@@ -6,7 +6,7 @@ import "strings"
 // that are but a letter or two from one of them (systemd.directives(7)). They
 // are there to find misspelled ones; all others are left to systemd.
 var unitKeys = map[string][]string{
-	"Unit": strings.Fields(`Description Documentation After Before Requires Requisite Wants BindsTo PartOf Upholds Conflicts
+	"Unit": strings.Fields(`Description Documentation After Before Requires Requisite Wants BindsTo BindTo PartOf Upholds Conflicts
 		OnFailure OnSuccess ConditionPathExists DefaultDependencies StartLimitBurst StartLimitIntervalSec`),
 	"Install": strings.Fields(`WantedBy RequiredBy UpheldBy Alias Also DefaultInstance`),
 	"Service": strings.Fields(`Type ExecStart ExecStartPre ExecStartPost ExecCondition ExecReload ExecReloadPost ExecStop ExecStopPost

@@ -49,10 +49,10 @@ func textFormOf(keys []string) (form textForm, ok bool) {
 // isUnit says whether systemd reads the text, and not podman.
 func (f textForm) isUnit() bool { return slices.Contains(unitTypes, path.Ext(f.name)) }
 
-// needsSection says whether nothing can be made of a text without one. Targets
-// and slices are all there is to say of them.
+// needsSection says whether nothing is made of a text without a section of its
+// type: systemd refuses such a unit. The others are made by their name alone.
 func (f textForm) needsSection() bool {
-	return f.isUnit() && !f.isDropIn && f.own != "Target" && f.own != "Slice"
+	return !f.isDropIn && slices.Contains([]string{"Service", "Socket", "Timer", "Path", "Mount"}, f.own)
 }
 
 // unitSlip is what is wrong in a line of a text.
@@ -63,20 +63,29 @@ type unitSlip struct {
 	warning   bool
 }
 
-// unitSlips looks for what systemd or podman would pass over or refuse in a
-// text. What it does not know, they may.
+// unitSlips looks for what systemd or podman would refuse in a text, which is an
+// error, and what they would pass over. What it does not know, they may.
 func unitSlips(form textForm, text string) []unitSlip {
 	r := textReading{form: form, compared: map[string]bool{}}
-	hasSection := false
-	for l := range unitLines(text) {
-		r.line(l)
-		hasSection = hasSection || l.begins
+	sections := map[string]bool{}
+	for l := range unitLines(text, form.isUnit()) {
+		if r.line(l); l.begins {
+			sections[l.section] = true
+		}
 		if len(r.slips) == maxUnitSlips {
-			return r.slips
+			break
 		}
 	}
-	if !hasSection && len(r.slips) == 0 && form.needsSection() {
-		r.wrong(1, "begin it with a line ["+form.own+"]", "%s has no section", quote(form.name))
+	switch {
+	case !form.needsSection() || sections[form.own]:
+	case len(sections) == 0 && len(r.slips) == 0:
+		r.refused(1, "begin it with a line ["+form.own+"]", "%s has no section", quote(form.name))
+	default: // the section of its type is the one that is misspelled
+		for i := range r.slips {
+			if s := &r.slips[i]; s.hint == meantSection(form.own) {
+				s.rule, s.warning = ruleUnitSyntax, false
+			}
+		}
 	}
 	return r.slips
 }
@@ -89,24 +98,37 @@ type textReading struct {
 	compared map[string]bool // keys that were
 }
 
-func (r *textReading) wrong(line int, hint, format string, args ...any) {
+func (r *textReading) refused(line int, hint, format string, args ...any) {
 	r.slips = append(r.slips, unitSlip{line: line, rule: ruleUnitSyntax, msg: fmt.Sprintf(format, args...), hint: hint})
+}
+
+func (r *textReading) unread(line int, hint, format string, args ...any) {
+	r.slips = append(r.slips, unitSlip{line: line, rule: ruleUnitUnread, msg: fmt.Sprintf(format, args...), hint: hint, warning: true})
+}
+
+// noKey tells of a line that systemd passes over and podman refuses.
+func (r *textReading) noKey(line int, hint, format string, args ...any) {
+	if r.form.isUnit() {
+		r.unread(line, hint, format, args...)
+	} else {
+		r.refused(line, hint, format, args...)
+	}
 }
 
 func (r *textReading) line(l unitLine) {
 	switch own := strings.HasPrefix(l.section, "X-"); {
 	case l.begins && l.section == l.text:
-		r.wrong(l.number, "write it as "+clip(strings.TrimSpace(l.text)+"]"), "the section %s has no ] at its end", quote(clip(l.text)))
+		r.refused(l.number, "write it as "+clip(strings.TrimSpace(l.text)+"]"), "the section %s has no ] at its end", quote(clip(l.text)))
 	case l.begins && !own:
 		r.section(l)
 	case l.begins:
 	case l.section == "":
 		if !r.outside {
-			r.wrong(l.number, "begin the text with a line ["+r.form.own+"]", "%s stands before the first section", quote(clip(l.text)))
+			r.noKey(l.number, "begin the text with a line ["+r.form.own+"]", "%s stands before the first section", quote(clip(l.text)))
 		}
 		r.outside = true
-	case !l.isKey:
-		r.wrong(l.number, `a line that goes on in the next one ends with \`, "%s is neither a section nor a key with a value", quote(clip(l.text)))
+	case !l.isKey && !(own && r.form.isUnit()):
+		r.noKey(l.number, `a line that goes on in the next one ends with \`, "%s is neither a section nor a key with a value", quote(clip(l.text)))
 	case !own:
 		r.key(l)
 	}
@@ -117,13 +139,15 @@ func (r *textReading) section(l unitLine) {
 		return
 	}
 	if near := misspelled(l.section, r.form.sections); near != "" {
-		r.wrong(l.number, "did you mean ["+near+"]?", "nothing reads the section [%s]", clip(l.section))
+		r.unread(l.number, meantSection(near), "nothing reads the section [%s]", clip(l.section))
 	}
 }
 
+func meantSection(name string) string { return "did you mean [" + name + "]?" }
+
 func (r *textReading) key(l unitLine) {
 	if l.key == "ExecStart" && l.section != "Service" && r.form.own == "Service" && slices.Contains(r.form.sections, l.section) {
-		r.wrong(l.number, "put it below a line [Service]", "ExecStart stands in [%s], where systemd does not read it", clip(l.section))
+		r.unread(l.number, "put it below a line [Service]", "ExecStart stands in [%s], where systemd does not read it", clip(l.section))
 		return
 	}
 	known := knownKeys(r.form, l.section)
@@ -132,8 +156,7 @@ func (r *textReading) key(l unitLine) {
 	}
 	r.compared[l.key] = true
 	if near := misspelled(l.key, known); near != "" {
-		r.slips = append(r.slips, unitSlip{line: l.number, rule: ruleUnitKey, warning: true,
-			msg: fmt.Sprintf("the key %s of [%s] is not known", quote(clip(l.key)), l.section), hint: "did you mean " + near + "?"})
+		r.unread(l.number, "did you mean "+near+"?", "the key %s of [%s] is not known", quote(clip(l.key)), l.section)
 	}
 }
 

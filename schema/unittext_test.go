@@ -16,24 +16,36 @@ func TestTextsOfUnits(t *testing.T) {
 		{"units a.service", "\ufeff; c\n\n [Service] \n ExecStart = /bin/a\n[X-Ours]\nwhat=ever\n", ""},
 		{"units a.target", "# nothing but a name\n", ""},
 		{"units a.service", "# nothing\n", "1 unit-syntax: no section"},
-		{"units a.service", "ExecStart=/bin/a\n", "1 unit-syntax: before the first section"},
+		{"units a.service", "ExecStart=/bin/a\n[Service]\nExecStart=/bin/a\n", "1 unit-unread: before the first section"},
 		{"units a.service", "[Servce]\nExecStart=/bin/a\n", "1 unit-syntax: [Service]?"},
 		{"units a.service", "[service]\nExecStart=/bin/a\n", "1 unit-syntax: [Service]?"},
 		{"units a.service", "[Ours]\na=b\n[Service]\n", ""},
 		{"units a.service", "[Service\nExecStart=/bin/a\n", "1 unit-syntax: no ] at its end"},
-		{"units a.service", "[Service]\nExecStart=/bin/a\n  --more\n", "3 unit-syntax: neither"},
-		{"units a.service", "[Unit]\nExecStart=/bin/a\n", "2 unit-syntax: stands in [Unit]"},
-		{"units a.service", "[Service]\nExecStrat=/bin/a\n", "2 unit-key: ExecStart?"},
+		{"units a.service", "[Service]\nExecStart=/bin/a\n  --more\n", "3 unit-unread: neither"},
+		{"units a.service", "[Service]\nExecStart=/bin/a\n=======\n", "3 unit-unread: neither"},
+		{"units a.service", "[Service]\rExecStart=/bin/a\r", ""},
+		{"units a.service", "[Unit]\nDescription=a \\\\\n[Service]\nExecStart=/bin/a\\ \n[Install]\n", ""}, // neither goes on
+		{"units a.service", "[Unit]\nDescription=a \\\n[Service]\nExecStart=/bin/a\n", "4 unit-unread: stands in [Unit]"},
+		{"units a.service", "[Service]\nExecStart=/bin/a \\\n# the end", ""},
+		{"units a.service", "[Unit]\nExecStart=/bin/a\n", "2 unit-unread: stands in [Unit]"},
+		{"units a.service", "[Service]\nExecStart=/bin/a\n[Instal]\n", "3 unit-unread: [Install]?"},
+		{"units a.socket", "[Unit]\n[Soket]\n", "2 unit-syntax: [Socket]?"},
+		{"units a.automount", "# its name says all\n", ""},
+		{"units a.target", "[Targt]\n", "1 unit-unread: [Target]?"},
+		{"units a.service", "[Service]\nExecStrat=/bin/a\n", "2 unit-unread: ExecStart?"},
 		{"units a.service", "[Service]\nMemoryMax=1\nUMask=7\nSlice=a.slice\n", ""},
-		{"units a.timer", "[Timer]\nOnUnitInactiveSec=1\nOnUnitActivSec=1\n", "3 unit-key: OnUnitActiveSec?"},
+		{"units a.timer", "[Timer]\nOnUnitInactiveSec=1\nOnUnitActivSec=1\n", "3 unit-unread: OnUnitActiveSec?"},
 		{"units a.service dropIns b", "", ""},
-		{"units a.service dropIns b", "[Instal]\n", "1 unit-syntax: [Install]?"},
+		{"units a.service dropIns b", "[Instal]\n", "1 unit-unread: [Install]?"},
 		{"applications a quadlet a.container", "[Unit]\n[Container]\nImage=a:1\n[Service]\nRestart=always\n[Quadlet]\nDefaultDependencies=false\n[Pd]\n", ""},
-		{"applications a quadlet a.container", "[Containr]\nImage=a:1\n", "1 unit-syntax: [Container]?"},
+		{"applications a quadlet a.container", "[Containr]\nImage=a:1\n", "1 unit-unread: [Container]?"}, // quadlet-content refuses it
+		{"applications a quadlet a.container", "\ufeff[Container]\nImage=a:1\n", "1 unit-syntax: before the first section"},
+		{"applications a quadlet a.container", "[Container]\nImage=a:1\n[X-Ours]\nwhat\n", "4 unit-syntax: neither"},
+		{"applications a quadlet a.container", "[Container]\nImage=a:1\nExec=a \\ \n b \\\\\n c\n", ""},
 		{"applications a quadlet a.container", "Image=a:1\n", "1 unit-syntax: before the first section"},
-		{"applications a quadlet a.container", "[Container]\nImage=a:1\nPublishPorts=1:1\nBrandNew=1\n", "3 unit-key: PublishPort?"},
-		{"applications a quadlet a.container", "[Container]\nImage=a:1\n[Service]\nRestrt=always\n", "4 unit-key: Restart?"},
-		{"applications a quadlet a.container.d/b.conf", "[Contaner]\nMemory=1\n", "1 unit-syntax: [Container]?"},
+		{"applications a quadlet a.container", "[Container]\nImage=a:1\nPublishPorts=1:1\nBrandNew=1\n", "3 unit-unread: PublishPort?"},
+		{"applications a quadlet a.container", "[Container]\nImage=a:1\n[Service]\nRestrt=always\n", "4 unit-unread: Restart?"},
+		{"applications a quadlet a.container.d/b.conf", "[Contaner]\nMemory=1\n", "1 unit-unread: [Container]?"},
 	} {
 		var got []string
 		form, ok := textFormOf(strings.Fields(c.keys))
@@ -68,7 +80,7 @@ spec:
 `).with("files/b.service", "[Service]\nExecStart=/bin/b\n\nGroop=x\n")
 	got := lines(load(t, repo).Problems)
 	for _, want := range []string{
-		"releases/gateways/v1.5.0.yaml:9:0 /spec/units/a.service/content warning unit-key: ", "files/b.service:4:0  warning unit-key: ",
+		"releases/gateways/v1.5.0.yaml:9:0 /spec/units/a.service/content warning unit-unread: ", "files/b.service:4:0  warning unit-unread: ",
 		"releases/gateways/v1.5.0.yaml:11:", "(line 2 of what the template renders to)",
 	} {
 		if !strings.Contains(got, want) {
@@ -115,12 +127,14 @@ func TestQuadletsThatNameOthers(t *testing.T) {
 		return `{applications: {web: {quadlet: {` + fmt.Sprintf(web, line) + more + `}}}}`
 	}
 	for spec, want := range map[string]string{
-		app("", ""):                   "",
-		app("Pod=shop.pod", ""):       ruleQuadletContent,
-		app("Image=web.image", ""):    ruleQuadletContent,
-		app("Image=web.build", ""):    ruleQuadletContent,
-		app("Image=%i.image", ""):     "",
-		app("Volume=d.volume:/d", ""): ruleQuadletMissing,
+		app("", ""):                             "",
+		app("Pod=shop.pod", ""):                 ruleQuadletContent,
+		app("Image=web.image", ""):              ruleQuadletContent,
+		app("Image=web.build", ""):              ruleQuadletContent,
+		app("Image=%i.image", ""):               "",
+		app("Pod=a.pod\\nPod=", ""):             "",
+		app("Volume=d.volume:/d\\nVolume=", ""): "",
+		app("Volume=d.volume:/d", ""):           ruleQuadletMissing,
 		app("Volume=d.volume:/d", `, d.volume: {content: "[Volume]\n"}`): "",
 		app("Network=host", ""):            "",
 		app("Volume=/srv/x.volume:/d", ""): "",
