@@ -12,8 +12,7 @@ import (
 const (
 	// unitsSpec is what all releases of the test have; the first %s is the part
 	// that differs.
-	unitsSpec = `onDevice: {retries: 0}
-units:
+	unitsSpec = `units:
 %s
   edge@.service: {content: "[Service]\nExecStart=/bin/sleep infinity\nDescription=%%i\n[Install]\nWantedBy=multi-user.target\n"}
   edge@one.service: {enabled: true, state: started}
@@ -176,6 +175,9 @@ func TestSystemUnits(t *testing.T) {
 	log := b.log()
 	if !strings.Contains(log, "cannot open the port, token=[removed]") || strings.Contains(log, "abcdef1234567") {
 		t.Error("the failure has not the end of the unit's journal, or a secret in it")
+	}
+	if strings.Contains(log, "final=false") {
+		t.Error("a release whose unit fails was tried again")
 	}
 	if !strings.Contains(log, "it ends again and again") {
 		t.Error("nobody says that the unit is restarted again and again")

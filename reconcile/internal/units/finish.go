@@ -342,7 +342,7 @@ func (f *finishing) prove(jobs []Job, bad []error, begun time.Time) []error {
 		}
 		for i := range states {
 			if why := fell(&states[i]); why != "" {
-				errs = append(errs, f.unitFailure(f.ctx, states[i].Name, begun, errors.New(why)))
+				errs = append(errs, f.unitFailure(f.ctx, schema.ClassPermanent, states[i].Name, begun, errors.New(why)))
 				watch = slices.DeleteFunc(watch, func(n string) bool { return n == states[i].Name })
 			}
 		}

@@ -56,10 +56,10 @@ func (c *Controller) jobFailure(ctx context.Context, err error, since time.Time)
 	if !errors.As(err, &j) {
 		return failed("", err)
 	}
-	return c.unitFailure(ctx, j.Unit, since, j)
+	return c.unitFailure(ctx, j.class(), j.Unit, since, j)
 }
 
 // unitFailure tells what became of a unit, with the end of its journal.
-func (c *Controller) unitFailure(ctx context.Context, unit string, since time.Time, err error) error {
-	return &failure.Error{Class: schema.ClassRetryable, Component: component, Element: unit, Output: c.journal(ctx, unit, since), Err: err}
+func (c *Controller) unitFailure(ctx context.Context, class schema.FailureClass, unit string, since time.Time, err error) error {
+	return &failure.Error{Class: class, Component: component, Element: unit, Output: c.journal(ctx, unit, since), Err: err}
 }

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
+
+	"github.com/gitopsd/gitopsd/schema"
 )
 
 // Manager is what a service manager does for the agent: systemd, or the one
@@ -77,6 +80,29 @@ func (e *JobError) Error() string {
 }
 
 func (e *JobError) Unwrap() error { return e.Err }
+
+// class is permanent where the unit itself, or what it needs, does not work with
+// the spec's files; what systemd could not do now, it may do later. What does not
+// stop is no part of the spec.
+func (e *JobError) class() schema.FailureClass {
+	switch e.Result {
+	case "failed", "timeout", "dependency", "assert", "unsupported":
+		if e.Verb != Stop {
+			return schema.ClassPermanent
+		}
+	}
+	if slices.ContainsFunc(unfit, func(word string) bool { return isError(e.Err, word) }) {
+		return schema.ClassPermanent
+	}
+	return schema.ClassRetryable
+}
+
+// unfit are systemd's words for what is never done to a unit, as it is.
+var unfit = []string{
+	"org.freedesktop.systemd1.BadUnitSetting",
+	"org.freedesktop.systemd1.OnlyByDependency", // as RefuseManualStart= and RefuseManualStop= have it
+	"org.freedesktop.systemd1.JobTypeNotApplicable",
+}
 
 // ErrNoSystemd means that no systemd answers on this device.
 var ErrNoSystemd = errors.New("systemd does not answer")

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	godbus "github.com/godbus/dbus/v5"
+
 	"github.com/gitopsd/gitopsd/reconcile/internal/failure"
 	"github.com/gitopsd/gitopsd/schema"
 )
@@ -141,12 +143,41 @@ func TestUnitThatDoesNotStart(t *testing.T) {
 	*next.Units["edge.service"].Content = "[Service]\nExecStart=/bin/false\n" + wanted
 	err := d.apply(next)
 	f := failure.From(err)
-	if f.Element != "edge.service" || f.Class != schema.ClassRetryable || !strings.Contains(f.Error(), "journal of edge.service") {
+	if f.Element != "edge.service" || f.Class != schema.ClassPermanent || !strings.Contains(f.Error(), "journal of edge.service") {
 		t.Errorf("the failure is %v (%+v)", err, f)
 	}
 	d.must(oldSpec())
 	if got := d.is(); got != want {
 		t.Errorf("it is\n%s\nwant\n%s", got, want)
+	}
+}
+
+// What a unit does itself is the release's fault: to try it again would cost the
+// good units another restart, and change nothing.
+func TestWhatIsTriedAgain(t *testing.T) {
+	said := func(word string) error { return godbus.Error{Name: "org.freedesktop.systemd1." + word} }
+	for _, c := range []struct {
+		job  JobError
+		want schema.FailureClass
+	}{
+		{JobError{Job: Job{Verb: Start}, Result: "failed"}, schema.ClassPermanent},
+		{JobError{Job: Job{Verb: TryRestart}, Result: "timeout"}, schema.ClassPermanent},
+		{JobError{Job: Job{Verb: Restart}, Result: "dependency"}, schema.ClassPermanent},
+		{JobError{Job: Job{Verb: Start}, Result: "assert"}, schema.ClassPermanent},
+		{JobError{Job: Job{Verb: TryReload}, Result: "failed"}, schema.ClassPermanent},
+		{JobError{Job: Job{Verb: Start}, Err: said("BadUnitSetting")}, schema.ClassPermanent},
+		{JobError{Job: Job{Verb: TryRestart}, Err: said("OnlyByDependency")}, schema.ClassPermanent},
+		{JobError{Job: Job{Verb: Start}, Err: said("JobTypeNotApplicable")}, schema.ClassPermanent},
+
+		{JobError{Job: Job{Verb: Start}, Result: "canceled"}, schema.ClassRetryable},
+		{JobError{Job: Job{Verb: Start}, Limit: longestJob}, schema.ClassRetryable},
+		{JobError{Job: Job{Verb: Start}, Err: said("TransactionIsDestructive")}, schema.ClassRetryable},
+		{JobError{Job: Job{Verb: Start}, Err: ErrNoSystemd}, schema.ClassRetryable},
+		{JobError{Job: Job{Verb: Stop}, Result: "failed"}, schema.ClassRetryable},
+	} {
+		if got := c.job.class(); got != c.want {
+			t.Errorf("%s: %s, want %s", c.job.Error(), got, c.want)
+		}
 	}
 }
 
@@ -180,7 +211,7 @@ func TestRestartedUnitThatDoesNotStay(t *testing.T) {
 	d := base(t)
 	spec := &schema.Spec{Files: map[string]*schema.File{"/etc/shared.conf": file("ends soon", []string{"user.service"}, nil)}}
 	err := d.apply(spec)
-	if f := failure.From(err); f == nil || f.Element != "user.service" || !strings.Contains(err.Error(), "it failed after its start") {
+	if f := failure.From(err); f == nil || f.Element != "user.service" || f.Class != schema.ClassPermanent || !strings.Contains(err.Error(), "it failed after its start") {
 		t.Errorf("got %v", err)
 	}
 }
