@@ -75,7 +75,7 @@ func (a *Agent) repair(ctx context.Context) (changed bool) {
 // mend makes the device be as its spec says. It gives the paths and units that
 // it changed.
 func (a *Agent) mend(ctx context.Context, whole *schema.Spec) ([]string, error) {
-	before := a.prepareUnits(ctx, whole)
+	before := a.prepareUnits(ctx, whole, false)
 	paths, err := a.files.Apply(ctx, whole, a.payload, files.Repair)
 	if ctx.Err() != nil {
 		return paths, ctx.Err()

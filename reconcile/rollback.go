@@ -47,7 +47,7 @@ func (a *Agent) rollBack(ctx context.Context, what string) Result {
 	}
 	errs = append(errs, err)
 	whole := wholeSet(spec)
-	errs = append(errs, a.prepareUnits(ctx, whole), a.prepareApplications(ctx, whole))
+	errs = append(errs, a.prepareUnits(ctx, whole, true), a.prepareApplications(ctx, whole))
 	way := apps.Back
 	changed, err := a.files.Apply(ctx, whole, a.payload, files.Back)
 	if errs = append(errs, err); err != nil {

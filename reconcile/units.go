@@ -82,11 +82,11 @@ func (a *Agent) withoutMasks(whole *schema.Spec) *schema.Spec {
 
 // prepareUnits comes before the files of a whole set are written, on every
 // way, finishUnits after.
-func (a *Agent) prepareUnits(ctx context.Context, whole *schema.Spec) error {
+func (a *Agent) prepareUnits(ctx context.Context, whole *schema.Spec, back bool) error {
 	if a.units == nil {
 		return nil
 	}
-	return a.units.Prepare(ctx, whole, a.files.Ahead(whole, a.payload))
+	return a.units.Prepare(ctx, whole, a.files.Ahead(whole, a.payload), back)
 }
 
 func (a *Agent) finishUnits(ctx context.Context, whole *schema.Spec, rebootDue bool) (changed []string, err error) {

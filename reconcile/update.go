@@ -322,7 +322,7 @@ func (a *Agent) reconcile(ctx context.Context, r *record, spec *schema.Spec) (re
 		}
 	}
 	whole := wholeSet(spec)
-	if err := a.prepareUnits(ctx, whole); err != nil {
+	if err := a.prepareUnits(ctx, whole, false); err != nil {
 		return false, err
 	}
 	if err := a.prepareApplications(ctx, whole); err != nil {

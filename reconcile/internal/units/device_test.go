@@ -79,7 +79,7 @@ func (d *device) apply(spec *schema.Spec) error {
 	root, fc, uc := d.open()
 	defer root.Close()
 	spec = whole(spec)
-	if err := uc.Prepare(d.t.Context(), spec, fc.Ahead(spec, nil)); err != nil {
+	if err := uc.Prepare(d.t.Context(), spec, fc.Ahead(spec, nil), false); err != nil {
 		return err
 	}
 	if _, err := fc.Apply(d.t.Context(), spec, nil, files.Back); err != nil {

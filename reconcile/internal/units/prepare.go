@@ -12,8 +12,10 @@ import (
 // Prepare puts on disk what the units were before and what is due because of
 // the files that are about to change, then stops what is to stop: a unit that
 // goes still has its file then, with what stops it. ahead are the paths that
-// will be different when the files of the spec are in place.
-func (c *Controller) Prepare(ctx context.Context, spec *schema.Spec, ahead []string) error {
+// will be different when the files of the spec are in place. On the way back to
+// the spec of before it goes past a record that cannot be written: what stops
+// there stands on disk since the way forth.
+func (c *Controller) Prepare(ctx context.Context, spec *schema.Spec, ahead []string, back bool) error {
 	if c.nothing(spec) && !slices.ContainsFunc(ahead, read) {
 		return nil
 	}
@@ -26,13 +28,14 @@ func (c *Controller) Prepare(ctx context.Context, spec *schema.Spec, ahead []str
 	}
 	// Also where systemd does not answer: a rollback goes on with the files, and
 	// what comes due by that must not be lost.
+	var unsaved error
 	if err := c.save(rec); err != nil {
-		return failure.Retryable("state", "units.json", "%w", err)
+		unsaved = failure.Retryable("state", "units.json", "%w", err)
 	}
-	if err != nil {
-		return failed("", err)
+	if err == nil && (unsaved == nil || back) {
+		err = c.clear(ctx, m, spec)
 	}
-	return c.clear(ctx, m, spec)
+	return failure.Join(unsaved, failed("", err))
 }
 
 // note records how units are that were not named before, and what runs with the

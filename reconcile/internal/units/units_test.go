@@ -190,7 +190,7 @@ func TestSystemdThatDoesNotAnswer(t *testing.T) {
 	next = whole(next)
 	root, fc, uc := d.open()
 	uc.connect = func(context.Context) (Manager, error) { return nil, ErrNoSystemd }
-	if err := uc.Prepare(t.Context(), next, fc.Ahead(next, nil)); !errors.Is(err, ErrNoSystemd) {
+	if err := uc.Prepare(t.Context(), next, fc.Ahead(next, nil), false); !errors.Is(err, ErrNoSystemd) {
 		t.Errorf("preparing: %v", err)
 	}
 	d.put("etc/shared.conf", "b")
@@ -223,7 +223,7 @@ func TestMaskedInBetween(t *testing.T) {
 	d.put("usr/lib/systemd/system/still.service", fmt.Sprintf(service, "still")+wanted)
 	root, fc, c := d.open()
 	defer root.Close()
-	if err := c.Prepare(t.Context(), spec, fc.Ahead(spec, nil)); err != nil {
+	if err := c.Prepare(t.Context(), spec, fc.Ahead(spec, nil), false); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.systemd.Mask(t.Context(), "still.service"); err != nil {
@@ -246,7 +246,7 @@ func TestRebootDue(t *testing.T) {
 	s.Units["later.service"] = unit("", true, "started") // comes with the new system
 	root, fc, uc := d.open()
 	s = whole(s)
-	if err := uc.Prepare(t.Context(), s, fc.Ahead(s, nil)); err != nil {
+	if err := uc.Prepare(t.Context(), s, fc.Ahead(s, nil), false); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := fc.Apply(t.Context(), s, nil, 0); err != nil {
