@@ -199,7 +199,11 @@ func (a *app) agent(ctx context.Context, spec schema.AgentSpec, files *agentFile
 		logger.Warn("the configuration could not be kept for a day on which its files are bad", "error", err)
 	}
 	if run.once {
-		return a.agentOnce(ctx, agent, control)
+		err := a.agentOnce(ctx, agent, control)
+		if s := agent.Standing(); err == nil && s.Report.Generation == 0 && s.Report.Assigned != "" && s.Last == nil {
+			a.sayln("hint: devices/%s.yaml in the fleet repository makes this device one of the fleet; the sweep after it assigns", spec.Device)
+		}
+		return err
 	}
 	logger.Info("agent started", "device", spec.Device, "version", a.build.Version)
 	defer answerPeople(ctx, agent, spec, root, logger)()

@@ -80,9 +80,28 @@ func (d *device) answer(ctx context.Context, r agentsocket.Request) (reply agent
 func (d *device) look() (*reconcile.View, error) {
 	v, err := reconcile.OpenView(d.state)
 	if errors.Is(err, reconcile.ErrNoState) {
-		return nil, withHint(fmt.Errorf("no agent answers, and none has worked below %s yet", d.root), "systemctl status gitopsd-agent; or name another root with --root")
+		return nil, withHint(fmt.Errorf("no agent answers, and none has worked below %s yet", d.root), "%s; or name another root with --root", d.startHint())
 	}
 	return v, permission(err)
+}
+
+// isHost says that the device is the machine itself, whose agent is a service.
+func (d *device) isHost() bool { return d.root == "/" }
+
+// command is one of gitopsd agent for this device.
+func (d *device) command(text string) string {
+	if d.isHost() {
+		return "gitopsd agent " + text
+	}
+	return "gitopsd agent " + text + " --root " + shellWord(d.root)
+}
+
+// startHint is what to do where no agent answers.
+func (d *device) startHint() string {
+	if d.isHost() {
+		return "systemctl status gitopsd-agent says why no agent runs, journalctl -u gitopsd-agent what it said last"
+	}
+	return fmt.Sprintf("gitopsd agent --repo URL --device NAME --root %s runs one, with --once for one pass", shellWord(d.root))
 }
 
 // permission adds what to do where the system says no.

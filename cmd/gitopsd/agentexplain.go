@@ -40,7 +40,7 @@ knows, gitopsd explain DEVICE says at a desk.`,
 		if err != nil {
 			return err
 		}
-		doc := reasonsOf(s, time.Now())
+		doc := d.reasonsOf(s, time.Now())
 		if format.value == "json" {
 			return writeJSON(a.out, doc)
 		}
@@ -65,7 +65,7 @@ knows, gitopsd explain DEVICE says at a desk.`,
 }
 
 // reasonsOf says why a device stands where it does, and what helps.
-func reasonsOf(s *deviceStanding, now time.Time) *deviceReasons {
+func (d *device) reasonsOf(s *deviceStanding, now time.Time) *deviceReasons {
 	r := &s.Report
 	doc := &deviceReasons{
 		TypeMeta: schema.TypeMeta{APIVersion: schema.APIVersion, Kind: "DeviceReasons"},
@@ -81,7 +81,7 @@ func reasonsOf(s *deviceStanding, now time.Time) *deviceReasons {
 	case s.Last != nil:
 		to = s.Last.Version
 	}
-	explainPhase(s, to, now, because, next)
+	d.explainPhase(s, to, now, because, next)
 	for _, f := range r.Failures {
 		because("failed at %s", failureText(&f))
 	}
@@ -92,24 +92,28 @@ func reasonsOf(s *deviceStanding, now time.Time) *deviceReasons {
 		because("nothing may begin and nothing is repaired: %s", why)
 	}
 	if strings.HasPrefix(s.Waits, "held on the device") {
-		next("gitopsd agent unhold ends the hold")
+		next("%s ends the hold", d.command("unhold"))
 	}
 	if strings.HasPrefix(s.Waits, "busy: snoozed") {
-		next("gitopsd agent snooze --end ends the snooze")
+		next("%s ends the snooze", d.command("snooze --end"))
 	}
-	if r.Assigned != "" {
+	switch {
+	case r.Assigned == "":
+	case isFresh(s):
+		because("%s", r.Assigned)
+	default:
 		because("what is assigned to it is not acted on: %s", r.Assigned)
 	}
 	if c := s.Contact; c != nil && !c.Answers {
 		because("its repository does not answer since %s: %s; nothing new begins before it does, and what runs stays", momentText(c.Since, now), c.Error)
-		next("gitopsd agent run-now asks at once, and says what went wrong")
+		next("%s asks at once, and says what went wrong", d.command("run-now"))
 	}
 	switch n := len(r.Drift); {
 	case n == 0 && r.DriftReason != "":
 		because("%s", r.DriftReason)
 	case n > 0:
 		because("%d of what its version wants is different on the device: %s", n, driftText(s))
-		next("gitopsd agent diff --current shows the difference")
+		next("%s shows the difference", d.command("diff --current"))
 	}
 	for _, t := range r.Warnings {
 		because("of the agent itself: %s", t)
@@ -118,12 +122,12 @@ func reasonsOf(s *deviceStanding, now time.Time) *deviceReasons {
 		because("its state could not be read whole: %s", t)
 	}
 	if !s.Running {
-		next("systemctl status gitopsd-agent says why no agent runs, journalctl -u gitopsd-agent what it said last")
+		next("%s", d.startHint())
 	}
 	return doc
 }
 
-func explainPhase(s *deviceStanding, to string, now time.Time, because, next func(string, ...any)) {
+func (d *device) explainPhase(s *deviceStanding, to string, now time.Time, because, next func(string, ...any)) {
 	r := &s.Report
 	if s.Unannounced != "" && !r.Begun {
 		because("%s does not begin before control knows of it: %s; it is tried again with each poll", to, s.Unannounced)
@@ -135,7 +139,11 @@ func explainPhase(s *deviceStanding, to string, now time.Time, because, next fun
 	}
 	switch r.Phase {
 	case schema.PhaseUpdated:
-		because("it is on what was assigned to it last")
+		if isFresh(s) {
+			because("nothing was ever applied here")
+		} else {
+			because("it is on what was assigned to it last")
+		}
 		if r.Reason != "" {
 			because("%s", r.Reason)
 		}
@@ -147,7 +155,7 @@ func explainPhase(s *deviceStanding, to string, now time.Time, because, next fun
 			to = r.WouldChange.Version
 		}
 		because("it only compares itself with %s, as the spec says (onDevice.mode), and is left as it is: %s", to, or(r.Reason, "nothing has begun since"))
-		next("gitopsd agent diff shows what would change; a spec without onDevice.mode observe is applied")
+		next("%s shows what would change; a spec without onDevice.mode observe is applied", d.command("diff"))
 	case schema.PhaseWaiting:
 		because("attempt %d waits, and has changed nothing: %s", r.Attempt, r.Reason)
 	case schema.PhaseDegraded:
@@ -162,7 +170,11 @@ func explainPhase(s *deviceStanding, to string, now time.Time, because, next fun
 			next("mend what is named here; the agent goes on by itself")
 			break
 		}
-		because("%s, attempt %d, ended as %s at %s, and the device is back on its last good version: %s", to, r.Attempt, or(string(r.Outcome), "failed"), r.Stage, r.Reason)
+		left := "nothing was changed"
+		if r.Begun {
+			left = "the device is back on its last good version"
+		}
+		because("%s, attempt %d, ended as %s at %s, and %s%s", to, r.Attempt, or(string(r.Outcome), "failed"), r.Stage, left, after(": ", besideFailure(r)))
 		next("the same attempt is never tried again: mend the release, or gitopsd retry %s in the fleet repository", or(r.Metadata.Name, "DEVICE"))
 	case schema.PhaseRollingBack:
 		because("%s did not work, and it is going back now, %s", to, or(r.Reason, "at "+r.Stage))

@@ -33,11 +33,57 @@ func TestReasonsOfADevice(t *testing.T) {
 		{"it observes, and something waits", reconcile.Standing{Report: schema.Report{Phase: schema.PhaseWaiting, Attempt: 7, Reason: "busy", WouldChange: &schema.WouldChange{Version: "v1.0.0"}}},
 			"attempt 7 waits, and has changed nothing: busy|nothing has begun since it was told only to compare itself with v1.0.0: it is left as it is"},
 		{"nothing assigned, held in git", reconcile.Standing{Waits: "held: broken", Report: schema.Report{Phase: schema.PhaseUpdated, Assigned: "nothing is assigned to this device yet"}},
-			"it is on what was assigned to it last|nothing may begin and nothing is repaired: held: broken|what is assigned to it is not acted on: nothing is assigned to this device yet"},
+			"nothing was ever applied here|nothing may begin and nothing is repaired: held: broken|nothing is assigned to this device yet"},
+		{"an attempt was taken back", reconcile.Standing{Report: schema.Report{Phase: schema.PhaseUpdated, Attempt: 7, Reason: "attempt 7 was taken back before it began"}},
+			"it is on what was assigned to it last|attempt 7 was taken back before it began"},
+		{"refused", reconcile.Standing{Last: &reconcile.LastAttempt{Version: "v1.1.0"}, Report: schema.Report{Phase: schema.PhaseError, Stage: "PRE-CHECK", Attempt: 7,
+			Outcome: schema.OutcomeRefused, Reason: failure.Message, Failures: []schema.Failure{failure}}},
+			"v1.1.0, attempt 7, ended as refused at PRE-CHECK, and nothing was changed|failed at PRE-CHECK: requires: no program jq (2 tries)"},
+		{"put back", reconcile.Standing{Last: &reconcile.LastAttempt{Version: "v1.1.0"}, Report: schema.Report{Phase: schema.PhaseError, Stage: "PRE-CHECK", Attempt: 7, Begun: true,
+			Outcome: schema.OutcomeFailed, Reason: failure.Message + "; attempt 8 took its place", Failures: []schema.Failure{failure}}},
+			"v1.1.0, attempt 7, ended as failed at PRE-CHECK, and the device is back on its last good version: attempt 8 took its place|failed at PRE-CHECK: requires: no program jq (2 tries)"},
 	} {
-		doc := reasonsOf(&deviceStanding{Running: true, Standing: c.s}, now)
+		doc := (&device{root: "/"}).reasonsOf(&deviceStanding{Running: true, Standing: c.s}, now)
 		if got := strings.Join(doc.Reasons, "|"); got != c.want {
 			t.Errorf("%s: it says\n%s\nwant\n%s", c.name, got, c.want)
+		}
+	}
+}
+
+// What a failure says is not said twice, and where it was cut not either.
+func TestReasonBesideAFailure(t *testing.T) {
+	long := strings.Repeat("no route to the line ", 20)
+	for _, c := range []struct{ reason, message, want string }{
+		{"no program jq", "no program jq", ""},
+		{"a retry is due after no program jq", "no program jq\nand more", "a retry is due"},
+		{"no program jq; attempt 8 took its place", "no program jq", "attempt 8 took its place"},
+		{"two columns", "two\t columns", ""},
+		{long[:200] + "…", long, ""},
+		{"a retry is due after " + long[:200] + "…", long, "a retry is due"},
+		{"held", "no program jq", "held"},
+		{"rollback incomplete: a folder…", "no program jq", "rollback incomplete: a folder…"},
+	} {
+		if got := besideFailure(&schema.Report{Reason: c.reason, Failures: []schema.Failure{{}, {Message: c.message}}}); got != c.want {
+			t.Errorf("%q beside %q: %q, want %q", c.reason, c.message, got, c.want)
+		}
+	}
+}
+
+// Below another root no service runs the agent, and commands name the root.
+func TestHintsBelowARoot(t *testing.T) {
+	s := &deviceStanding{Standing: reconcile.Standing{Waits: "held on the device: x", Report: schema.Report{Phase: schema.PhaseUpdated}}}
+	for root, want := range map[string]string{
+		"/":         "gitopsd agent unhold ends|systemctl status gitopsd-agent",
+		"/tmp/gw 1": "gitopsd agent unhold --root '/tmp/gw 1' ends|gitopsd agent --repo URL --device NAME --root '/tmp/gw 1' runs one",
+	} {
+		got := strings.Join((&device{root: root}).reasonsOf(s, time.Time{}).Next, "\n")
+		for _, part := range strings.Split(want, "|") {
+			if !strings.Contains(got, part) {
+				t.Errorf("%s: no %q in\n%s", root, part, got)
+			}
+		}
+		if root != "/" && strings.Contains(got, "systemctl") {
+			t.Errorf("%s: a service is named in\n%s", root, got)
 		}
 	}
 }

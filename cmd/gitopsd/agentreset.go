@@ -94,7 +94,11 @@ func (a *app) resetDevice(ctx context.Context, d *device, yes bool) error {
 		fmt.Fprintln(a.out, "nothing is managed here")
 		return nil
 	case errors.Is(err, reconcile.ErrLocked):
-		return withHint(fmt.Errorf("the agent of this device runs: %w", err), "systemctl disable --now gitopsd-agent ends it")
+		hint := "end it first"
+		if d.isHost() {
+			hint = "systemctl disable --now gitopsd-agent ends it"
+		}
+		return withHint(fmt.Errorf("the agent of this device runs: %w", err), "%s", hint)
 	case err != nil:
 		return permission(err)
 	case !agreed:

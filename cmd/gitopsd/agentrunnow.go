@@ -46,7 +46,7 @@ none, or it is deferred; 1 it did not, or the work failed.`,
 		case err != nil:
 			return err
 		case nobody:
-			return withHint(fmt.Errorf("no agent answers at %s", agentsocket.Path(d.root)), "systemctl start gitopsd-agent; gitopsd agent --once polls without a service")
+			return withHint(fmt.Errorf("no agent answers at %s", agentsocket.Path(d.root)), "%s", d.pollHint())
 		case ran != nil:
 			fmt.Fprintln(a.out, clean(ran.Summary))
 			if ran.Exit != 0 {
@@ -56,6 +56,14 @@ none, or it is deferred; 1 it did not, or the work failed.`,
 		return nil
 	}
 	return cmd
+}
+
+// pollHint is how to poll without an agent that answers.
+func (d *device) pollHint() string {
+	if d.isHost() {
+		return "systemctl start gitopsd-agent; gitopsd agent --once polls without a service"
+	}
+	return d.startHint()
 }
 
 func fetchedText(f *reconcile.Fetched) string {

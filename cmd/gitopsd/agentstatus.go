@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +21,20 @@ type deviceStanding struct {
 	Running bool `json:"running"` // the agent answered; false = read from disk
 	Well    bool `json:"well"`    // nobody needs to look at it
 	reconcile.Standing
+}
+
+// shown is the JSON of a standing. Its report was not sent, and may never be: a
+// number and a time of its own it only has from then on.
+func (s *deviceStanding) shown() any {
+	type report struct {
+		schema.Report
+		Sequence   int64     `json:"sequence,omitempty"`
+		ReportedAt time.Time `json:"reportedAt,omitzero"`
+	}
+	return struct {
+		*deviceStanding
+		Report report `json:"report"`
+	}{s, report{Report: s.Report, Sequence: s.Report.Sequence, ReportedAt: s.Report.ReportedAt}}
 }
 
 func agentStatusCommand(a *app) *cobra.Command {
@@ -48,7 +63,7 @@ agent's configuration is bad.`,
 			return err
 		}
 		if format.value == "json" {
-			err = writeJSON(a.out, doc)
+			err = writeJSON(a.out, doc.shown())
 		} else {
 			d.writeNobody(a.out, doc.Running)
 			writeStanding(a.out, doc, time.Now(), a.look())
@@ -110,7 +125,11 @@ func writeStanding(w io.Writer, doc *deviceStanding, now time.Time, look view.Lo
 	if r.Desired != nil {
 		fact("desired", fmt.Sprintf("%s, attempt %d", r.Desired.Version, r.Desired.Attempt))
 	}
-	fact("phase", phaseText(r))
+	if isFresh(doc) {
+		fact("phase", "none yet: nothing was ever applied here")
+	} else {
+		fact("phase", phaseText(r))
+	}
 	if doc.RetryAt != nil {
 		fact("retry", momentText(*doc.RetryAt, now))
 	}
@@ -156,10 +175,47 @@ func phaseText(r *schema.Report) string {
 	if r.Stage != "" && r.Phase != schema.PhaseUpdated && r.Phase != schema.PhaseObserving {
 		text += ", " + r.Stage
 	}
-	if r.Reason != "" {
-		text += ": " + r.Reason
+	return text + after(": ", besideFailure(r))
+}
+
+// after is a text with what stands before it, or nothing where there is none.
+func after(before, text string) string {
+	if text == "" {
+		return ""
 	}
-	return text
+	return before + text
+}
+
+// besideFailure is the reason of a report without the words of its last failure,
+// which are told in full beside it.
+func besideFailure(r *schema.Report) string {
+	n := len(r.Failures)
+	if n == 0 {
+		return r.Reason
+	}
+	said, _, _ := strings.Cut(strings.TrimSpace(r.Failures[n-1].Message), "\n")
+	said = strings.Map(func(c rune) rune { // as a reason has them
+		if unicode.IsPrint(c) {
+			return c
+		}
+		return -1
+	}, said)
+	before, more, found := strings.Cut(r.Reason, said)
+	if short, isCut := strings.CutSuffix(r.Reason, "…"); !found && isCut {
+		for i := range short {
+			if strings.HasPrefix(said, short[i:]) {
+				before, more = short[:i], ""
+				break
+			}
+		}
+	}
+	return strings.TrimSuffix(before, " after ") + strings.TrimPrefix(more, "; ")
+}
+
+// isFresh says that a device never had a release, nor lost the record of one.
+func isFresh(s *deviceStanding) bool {
+	r := &s.Report
+	return r.Phase == schema.PhaseUpdated && s.Last == nil && r.Attempt == 0 && r.Reason == ""
 }
 
 // failureText is a failure with the end of what the program said.

@@ -2,11 +2,13 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/gitopsd/gitopsd/internal/view"
+	"github.com/gitopsd/gitopsd/reconcile"
 	"github.com/gitopsd/gitopsd/schema"
 )
 
@@ -19,6 +21,36 @@ func TestStandingShowsMonitors(t *testing.T) {
 	for _, want := range []string{"gone: could not be measured\n", "root: 97% in use, critical\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not there:\n%s", want, out.String())
+		}
+	}
+}
+
+// A report that was not sent has neither a number nor a time.
+func TestStandingAsJSON(t *testing.T) {
+	doc := deviceStanding{Well: true, Standing: reconcile.Standing{Waits: "held", Report: schema.Report{Phase: schema.PhaseUpdated}}}
+	got, err := json.Marshal(doc.shown())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]bool{`"sequence"`: false, `"reportedAt"`: false, `"phase":"Updated"`: true, `"waits":"held"`: true, `"well":true`: true} {
+		if strings.Contains(string(got), text) != want {
+			t.Errorf("%s: want %v in\n%s", text, want, got)
+		}
+	}
+}
+
+// A device that never had a release is not called updated.
+func TestStandingOfAFreshDevice(t *testing.T) {
+	for want, s := range map[string]reconcile.Standing{
+		"phase     none yet: nothing was ever applied here\n": {Report: schema.Report{Phase: schema.PhaseUpdated}},
+		"phase     Updated\n":                     {Last: &reconcile.LastAttempt{}, Report: schema.Report{Phase: schema.PhaseUpdated}},
+		"phase     Updated: the record is lost\n": {Report: schema.Report{Phase: schema.PhaseUpdated, Reason: "the record is lost"}},
+		"phase     Preparing\n":                   {Report: schema.Report{Phase: schema.PhasePreparing}},
+	} {
+		var out bytes.Buffer
+		writeStanding(&out, &deviceStanding{Running: true, Standing: s}, time.Time{}, view.Look{})
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
 		}
 	}
 }
