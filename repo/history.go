@@ -49,6 +49,23 @@ func (r *Repo) isAncestor(ctx context.Context, ancestor, from oid) (bool, error)
 	return false, nil
 }
 
+// Parents are those of a commit, of which some may not be here.
+func (r *Repo) Parents(ctx context.Context, commit string) ([]string, error) {
+	id, err := parseOID(commit)
+	if err != nil {
+		return nil, r.wrap("read", commit, err)
+	}
+	c, err := r.commit(ctx, id)
+	if err != nil {
+		return nil, r.wrap("read", commit, err)
+	}
+	parents := make([]string, len(c.parents))
+	for i, p := range c.parents {
+		parents[i] = p.String()
+	}
+	return parents, nil
+}
+
 // logSlop is how many commits are looked at after everything still to come is
 // known to be reachable from `until`: clocks of committers differ (git uses
 // the same number).

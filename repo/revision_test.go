@@ -137,3 +137,29 @@ func TestMergeBaseOfAShallowClone(t *testing.T) {
 		t.Errorf("a parent that was cut off: %v", err)
 	}
 }
+
+// The parents of a commit are told in their order, also where a clone was cut
+// off: what stands in the commit. They cannot be compared with then.
+func TestParents(t *testing.T) {
+	dir, r := history(t)
+	ctx := context.Background()
+	for _, commit := range strings.Fields(gitserver.Git(t, dir, "rev-list", "--all")) {
+		want := strings.Fields(gitserver.Git(t, dir, "rev-list", "--parents", "-1", commit))[1:]
+		if got, err := r.Parents(ctx, commit); err != nil || !slices.Equal(got, want) {
+			t.Errorf("of %s: got %v (%v), want %v", commit, got, err, want)
+		}
+	}
+	cut := filepath.Join(t.TempDir(), "cut")
+	gitserver.Git(t, "/", "clone", "-q", "--depth", "1", "file://"+dir, cut)
+	shallow := openAt(t, place{url: cut}, "")
+	head := gitserver.Git(t, cut, "rev-parse", "HEAD")
+	parents, err := shallow.Parents(ctx, head)
+	if err != nil || len(parents) == 0 {
+		t.Fatalf("cut off: got %v (%v), want the parents that stand in it", parents, err)
+	}
+	err = shallow.Diff(ctx, head, parents[0], func(string, string, string, uint32) error { return nil })
+	var kind interface{ Kind() string }
+	if !errors.As(err, &kind) || kind.Kind() != "not-found" {
+		t.Errorf("a parent that was cut off: %v, want that it is not found", err)
+	}
+}

@@ -145,6 +145,11 @@ type Assignment struct {
 	Spec       map[string]any `json:"spec,omitzero"`      // as assigned; digest is of this; empty is a spec that wants nothing, nil none
 }
 
+// BecauseSwept is the subject of a change that stands for another one, which
+// was not found: its commit is the one that the daemon had before it, and its
+// author, who may have nothing to do with it, is left out.
+const BecauseSwept = "it was swept then; which commit changed the spec was not found"
+
 // Because says which change led to an assignment.
 type Because struct {
 	Commit  string `json:"commit,omitempty"`

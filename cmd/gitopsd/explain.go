@@ -20,7 +20,7 @@ func explainCommand(a *app) *cobra.Command {
 that is written, until when and not before when, which checks it has passed, how
 those stand that it goes with (policy, waves, pilot, budgets), its attempts and
 failures, by whose commit it was assigned what it was, what happened to it, and
-what it says of itself.
+what it says of itself. "gitopsd history --help" says which commit that is.
 
 The verdict is that of the status branch. What the next sweep would decide is
 planned as well, by the head of the source branch, the brake and the reports; it

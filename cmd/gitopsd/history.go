@@ -30,6 +30,11 @@ branch: what it was assigned and by whose commit, what it waited for until then,
 how each attempt ended, holds, and when it came, moved, left and returned. A
 device that left the fleet is found too, and one whose file moved is followed.
 
+The commit is the newest that made the desired spec of the device what it was
+assigned, not one that came with it, nor the merge that brought it. Where none
+is found (the history is cut off or goes back too far, or another version of
+gitopsd makes another spec) it says so, and names the commit that was swept.
+
 A moment is RFC 3339, a day (its midnight, UTC) or how long ago: 90m, 36h, 7d.
 All times are UTC.
 

@@ -161,6 +161,41 @@ func (c *Client) Log(ctx context.Context, from, until string, fn func(hash, auth
 	return ctx.Err()
 }
 
+// Parents is the one parent of a commit, or none.
+func (c *Client) Parents(ctx context.Context, commit string) ([]string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	k := c.commits[commit]
+	if k == nil {
+		return nil, &Error{"not-found", "no commit " + commit}
+	}
+	if k.parent == "" {
+		return nil, ctx.Err()
+	}
+	return []string{k.parent}, ctx.Err()
+}
+
+// Diff calls fn for every path that differs between two commits, by path.
+func (c *Client) Diff(ctx context.Context, oldCommit, newCommit string, fn func(path, oldBlob, newBlob string, mode uint32) error) error {
+	c.mu.Lock()
+	from, to := c.commits[oldCommit], c.commits[newCommit]
+	c.mu.Unlock()
+	if from == nil || to == nil {
+		return &Error{"not-found", "no commit " + oldCommit + " or " + newCommit}
+	}
+	paths := maps.Clone(from.files)
+	maps.Copy(paths, to.files)
+	for _, p := range slices.Sorted(maps.Keys(paths)) {
+		if from.files[p] == to.files[p] {
+			continue
+		}
+		if err := fn(p, from.files[p].blob, to.files[p].blob, paths[p].mode); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
 // Walk calls fn for every file of a commit, by path.
 func (c *Client) Walk(ctx context.Context, commit string, fn func(path, blob string, mode uint32) error) error {
 	c.mu.Lock()

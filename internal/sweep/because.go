@@ -1,82 +1,80 @@
 package sweep
 
 import (
+	"context"
+	"strings"
 	"time"
 
 	"github.com/gitopsd/gitopsd/schema"
 )
 
-// lead is a change that devices were assigned something by.
-type lead struct {
-	*schema.Because
-	last time.Time // when one was
-}
+// causes are the changes that lead devices to what they are assigned now, by
+// id: of each the newest commit that made its desired spec what it is. Where
+// none is found, it is the commit that is swept, and the words say so.
+func (p *pass) causes(ctx context.Context, drafts []*draft) map[string]*schema.Because {
+	if len(drafts) == 0 {
+		return nil
+	}
+	t := newTrace(p.d.cfg.Remote, p.d.cfg.OwnVersion)
+	for _, dr := range drafts {
+		t.seek(dr.member, dr.assignedLast())
+	}
+	t.follow(ctx, p.fleet)
 
-// becauseOf is the change that leads a device to its target: that of its
-// rollout, which is the commit that was swept when the first device was assigned
-// it, or the one that is swept now where the device's own part changed, or where
-// it comes back to a rollout that the others have never left.
-func (p *pass) becauseOf(m *schema.Member) *schema.Because {
-	now := &schema.Because{Commit: p.fleet.commit, Subject: p.fleet.subject, Author: p.fleet.author, Policy: m.Policy}
-	var own *schema.Attempt
-	if rec := p.status.Devices[m.ID]; rec != nil {
-		own = lastAttempt(rec.Status)
-	}
-	again := own != nil && ofRollout(own, m)
-	if again && m.Rendered != nil && own.Digest != m.Rendered.Digest {
-		return now
-	}
-	key := rolloutKey(m)
-	found, ok := p.d.because[key]
-	if !ok {
-		found = p.causeOf(m)
-	}
-	if found.Because == nil || own != nil && !again && own.AssignedAt.After(found.last) {
-		found.Because = now
-	}
-	found.last = p.now
-	p.d.because[key] = found
-	return found.Because
-}
-
-// causeOf is what those were assigned their rollout by who are in it, but for
-// its devices whose own part has changed within it.
-func (p *pass) causeOf(m *schema.Member) (found lead) {
-	for _, rec := range p.status.Devices {
-		a, doc := lastAttempt(rec.Status), rec.Assignment
-		if doc == nil || doc.Because == nil || a == nil || a.Attempt != doc.Attempt || !ofRollout(a, m) {
-			continue
-		}
-		if n := len(rec.Status.Attempts); n > 1 {
-			if before := &rec.Status.Attempts[n-2]; ofRollout(before, m) && before.Digest != a.Digest {
-				continue
+	said := map[string]*schema.Because{}
+	causes := make(map[string]*schema.Because, len(drafts))
+	for _, s := range t.sought {
+		b := &schema.Because{Commit: p.fleet.commit, Subject: schema.BecauseSwept}
+		switch {
+		case s.as != nil:
+			b = s.as
+		case s.commit != "":
+			known, ok := said[s.commit]
+			if !ok {
+				known = p.changeAt(ctx, s.commit)
+				said[s.commit] = known
+			}
+			if known != nil {
+				b = known
 			}
 		}
-		if found.Because == nil || a.AssignedAt.After(found.last) || a.AssignedAt.Equal(found.last) && doc.Because.Commit < found.Commit {
-			found = lead{doc.Because, a.AssignedAt}
+		causes[s.member.ID] = inWave(b, s.member)
+	}
+	return causes
+}
+
+// changeAt says who made a commit and why; nil = that cannot be read.
+func (p *pass) changeAt(ctx context.Context, commit string) *schema.Because {
+	b := &schema.Because{Commit: commit}
+	err := p.d.cfg.Remote.Log(ctx, commit, "", func(_, author string, _ time.Time, message string) bool {
+		b.Author = oneLine(author)
+		subject, _, _ := strings.Cut(message, "\n")
+		b.Subject = oneLine(subject)
+		return false
+	})
+	if err != nil {
+		return nil
+	}
+	return b
+}
+
+// assignedLast is the last document of a device that carries a spec, as far as
+// it is known; nil = none is.
+func (d *draft) assignedLast() *schema.Assignment {
+	for _, doc := range []*schema.Assignment{d.doc, d.kept} {
+		if doc != nil && doc.Spec != nil {
+			return doc
 		}
 	}
-	return found
+	return nil
 }
 
-func ofRollout(a *schema.Attempt, m *schema.Member) bool {
-	return a.Policy == m.Policy && a.Version == m.Version && a.Rollout == m.Rollout
-}
-
-// forgetBecause lets go of what led to rollouts by which no device of another
-// fleet goes any more.
-func (p *pass) forgetBecause() {
-	if p.d.memory.fleet == p.fleet.fleet || len(p.d.because) == 0 {
-		return
+// inWave is the change that led to an assignment, as its device is told.
+func inWave(b *schema.Because, m *schema.Member) *schema.Because {
+	own := *b
+	own.Policy = m.Policy
+	if own.Wave = m.Wave; m.Pinned {
+		own.Wave = "" // pinned devices are in no wave
 	}
-	kept := map[string]lead{}
-	for _, m := range p.fleet.fleet.Devices {
-		key := rolloutKey(m)
-		if c, ok := p.d.because[key]; ok {
-			kept[key] = c
-		}
-	}
-	p.d.because = kept
+	return &own
 }
-
-func rolloutKey(m *schema.Member) string { return m.Policy + "\x00" + m.Version + "\x00" + m.Rollout }

@@ -68,6 +68,54 @@ func benchmarkSweepOnGit(b *testing.B, devices int) {
 	}
 }
 
+// BenchmarkBecauseOnGit is one pass over a fleet of which one device gets
+// another spec by a commit that others came after: the history is gone back
+// through for it. With none after it, the pass is what it costs without.
+func BenchmarkBecauseOnGit(b *testing.B) {
+	if _, err := exec.LookPath("git"); err != nil {
+		b.Skip("git is not installed")
+	}
+	f := newGitFleet(b, 10_000)
+	device := 0
+	for _, later := range []int{0, 100, 900} {
+		b.Run(fmt.Sprintf("commits=%d", later), func(b *testing.B) {
+			var used time.Duration
+			for range b.N {
+				b.StopTimer()
+				f.assign(device, later)
+				device++
+				before := userTime()
+				b.StartTimer()
+				p, err := f.daemon.Once(b.Context())
+				b.StopTimer()
+				used += userTime() - before
+				if err != nil || len(p.Assigned) != 1 {
+					b.Fatalf("assigned %+v: %v", p.Assigned, err)
+				}
+				b.StartTimer()
+			}
+			b.ReportMetric(float64(used)/float64(b.N), "user-ns/op")
+		})
+	}
+}
+
+// assign gives a device another spec, lets it be idle, which the others are
+// not, and makes commits that change nothing after that.
+func (f *gitFleet) assign(device, later int) {
+	f.round++
+	f.now = f.now.Add(time.Second)
+	var s bytes.Buffer
+	f.commit(&s, "refs/heads/main", strings.TrimSpace(f.git(nil, "rev-parse", "refs/heads/main")), "another file")
+	f.file(&s, devicePath(device), fmt.Sprintf("apiVersion: gitopsd.dev/v1alpha1\nkind: Device\nmetadata: {name: %s, labels: {role: gateway}}\nspec: {desired: {files: {/etc/own: {content: own}}}}\n", deviceID(device)))
+	f.file(&s, "policies/gateways.yaml", "apiVersion: gitopsd.dev/v1alpha1\nkind: Policy\nmetadata: {name: gateways}\nspec: {enabled: true, targetVersion: v1.0.0, maxInFlight: 100%}\n")
+	for i := range later {
+		f.commit(&s, "refs/heads/main", "", "a word")
+		f.file(&s, "docs/word.md", fmt.Sprintf("%d %d\n", f.round, i))
+	}
+	f.says(&s, device, "v0.9.0", false)
+	f.git(&s, "fast-import", "--quiet", "--force")
+}
+
 func userTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -131,21 +179,26 @@ func (f *gitFleet) report(n int) {
 	f.busy = !f.busy
 	var s bytes.Buffer
 	for i := range n {
-		data, err := schema.Encode(&schema.Report{
-			TypeMeta: schema.TypeMeta{APIVersion: schema.APIVersion, Kind: schema.KindReport},
-			Metadata: schema.Metadata{Name: deviceID(i)}, InstallID: "install", Sequence: int64(f.round), AgentVersion: "v0.1.0", ProtocolVersion: 1,
-			Capabilities: []string{"files"}, HeartbeatInterval: schema.Duration(24 * time.Hour),
-			Current: schema.SpecRef{Version: "v1.0.0"}, Phase: schema.PhaseUpdated, Busy: f.busy, ReportedAt: f.now,
-		})
-		if err != nil {
-			f.b.Fatal(err)
-		}
-		ref := schema.DefaultReportRefs + deviceID(i)
-		fmt.Fprintf(&s, "reset %s\n\n", ref)
-		f.commit(&s, ref, "", "report")
-		f.file(&s, "report.yaml", string(data))
+		f.says(&s, i, "v1.0.0", f.busy)
 	}
 	f.git(&s, "fast-import", "--quiet", "--force")
+}
+
+// says writes a device's report.
+func (f *gitFleet) says(s *bytes.Buffer, device int, version string, busy bool) {
+	data, err := schema.Encode(&schema.Report{
+		TypeMeta: schema.TypeMeta{APIVersion: schema.APIVersion, Kind: schema.KindReport},
+		Metadata: schema.Metadata{Name: deviceID(device)}, InstallID: "install", Sequence: int64(f.round), AgentVersion: "v0.1.0", ProtocolVersion: 1,
+		Capabilities: []string{"files"}, HeartbeatInterval: schema.Duration(24 * time.Hour),
+		Current: schema.SpecRef{Version: version}, Phase: schema.PhaseUpdated, Busy: busy, ReportedAt: f.now,
+	})
+	if err != nil {
+		f.b.Fatal(err)
+	}
+	ref := schema.DefaultReportRefs + deviceID(device)
+	fmt.Fprintf(s, "reset %s\n\n", ref)
+	f.commit(s, ref, "", "report")
+	f.file(s, "report.yaml", string(data))
 }
 
 // sameCommit changes n status files on a branch of its own, which starts as

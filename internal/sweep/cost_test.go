@@ -19,6 +19,16 @@ func (l *ledger) Fetch(ctx context.Context, ref, commit string, history bool) er
 	return l.memRemote.Fetch(ctx, ref, commit, history)
 }
 
+func (l *ledger) Parents(ctx context.Context, commit string) ([]string, error) {
+	l.of["commits read"]++
+	return l.memRemote.Parents(ctx, commit)
+}
+
+func (l *ledger) Diff(ctx context.Context, oldCommit, newCommit string, fn func(path, oldBlob, newBlob string, mode uint32) error) error {
+	l.of["commits compared"]++
+	return l.memRemote.Diff(ctx, oldCommit, newCommit, fn)
+}
+
 func (l *ledger) Walk(ctx context.Context, commit string, fn func(path, blob string, mode uint32) error) error {
 	l.of["walks"]++
 	return l.memRemote.Walk(ctx, commit, fn)
@@ -83,6 +93,9 @@ func TestCostFollowsChanges(t *testing.T) {
 		},
 		"device files change": func(w *world, id string) {
 			w.push("hold "+id, map[string]string{"devices/berlin/" + id + ".yaml": strings.Replace(deviceYAML(id, ""), "spec:\n", "spec:\n  hold: {reason: a disk}\n", 1)})
+		},
+		"specs change": func(w *world, id string) {
+			w.push("another serial of "+id, map[string]string{"devices/berlin/" + id + ".yaml": strings.Replace(deviceYAML(id, ""), `serial: "`+id+`"`, "serial: other", 1)})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

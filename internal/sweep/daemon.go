@@ -129,7 +129,6 @@ type Daemon struct {
 	accept     Accept
 	duplicates map[string]bool   // devices that two installations were logged of
 	said       map[string]string // what was logged last, by subject, so that nothing is said twice
-	because    map[string]lead
 	meantIDs   map[string]string // what the name of an unknown device is likely to mean, by meantAt
 	meantAt    string            // source commit
 }
@@ -180,7 +179,6 @@ func New(cfg Config) (*Daemon, error) {
 		said:      map[string]string{},
 
 		duplicates: map[string]bool{},
-		because:    map[string]lead{},
 	}, nil
 }
 

@@ -163,7 +163,7 @@ func TestEscapesOfCommitsAreNotPassedOn(t *testing.T) {
 
 // Ten thousand devices that fail at once fit into the documents about them.
 func TestListsOfDevicesAreBounded(t *testing.T) {
-	p := newPass(&Daemon{because: map[string]lead{}})
+	p := newPass(&Daemon{})
 	p.status = newStatus()
 	p.now = epoch
 	p.fleet = &loadedFleet{fleet: &schema.Fleet{}}

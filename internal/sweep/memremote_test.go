@@ -26,6 +26,7 @@ type memRepo struct {
 
 type memCommit struct {
 	parent  string
+	merged  string // its second parent; "" = it is no merge
 	tree    *memTree
 	author  string
 	when    time.Time
@@ -187,10 +188,15 @@ func (m *memRemote) has(commit string, history bool) {
 	if m.here == nil {
 		m.here = map[string]bool{}
 	}
-	for id := commit; id != "" && !m.here[id]; id = m.commits[id].parent {
+	for todo := []string{commit}; len(todo) > 0; todo = todo[1:] {
+		id := todo[0]
+		if id == "" || m.here[id] {
+			continue
+		}
 		if m.here[id] = history; !history {
 			return
 		}
+		todo = append(todo, m.commits[id].parent, m.commits[id].merged)
 	}
 }
 
@@ -316,6 +322,49 @@ func (m *memRemote) Log(ctx context.Context, from, until string, fn func(hash, a
 			return &memError{"not-found", "commit " + c.parent + " was not fetched"}
 		}
 		id = c.parent
+	}
+	return done(nil)
+}
+
+func (m *memRemote) Parents(ctx context.Context, commit string) ([]string, error) {
+	err, done := m.enter(ctx, "parents")
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c := m.commits[commit]
+	if _, ok := m.here[commit]; c == nil || !ok {
+		return nil, &memError{"not-found", "no commit " + commit}
+	}
+	parents := slices.DeleteFunc([]string{c.parent, c.merged}, func(p string) bool { return p == "" })
+	return parents, done(nil)
+}
+
+func (m *memRemote) Diff(ctx context.Context, oldCommit, newCommit string, fn func(path, oldBlob, newBlob string, mode uint32) error) error {
+	err, done := m.enter(ctx, "diff")
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	var files [2]map[string]memFile
+	for i, commit := range []string{oldCommit, newCommit} {
+		c := m.commits[commit]
+		if _, ok := m.here[commit]; c == nil || !ok {
+			m.mu.Unlock()
+			return &memError{"not-found", "no commit " + commit}
+		}
+		files[i] = c.tree.files()
+	}
+	m.mu.Unlock()
+	paths := maps.Clone(files[0])
+	maps.Copy(paths, files[1])
+	for _, p := range slices.Sorted(maps.Keys(paths)) {
+		if a, b := files[0][p], files[1][p]; a != b {
+			if err := fn(p, a.blob, b.blob, paths[p].mode); err != nil {
+				return err
+			}
+		}
 	}
 	return done(nil)
 }

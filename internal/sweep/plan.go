@@ -61,7 +61,6 @@ func (p *pass) encodeAll(ctx context.Context) error {
 
 // decide plans and drafts what is to be written.
 func (p *pass) decide(ctx context.Context) {
-	p.forgetBecause()
 	scene := p.scene()
 	in := p.d.memory.input(&scene)
 	p.due = time.Time{}
@@ -82,7 +81,7 @@ func (p *pass) decide(ctx context.Context) {
 
 	p.final = planner.Plan(in)
 	p.makeDrafts(p.final)
-	if p.applyAll(p.final) {
+	if p.applyAll(ctx, p.final) {
 		p.final = p.replan(in)
 	}
 	p.writeVerdicts()
@@ -154,19 +153,30 @@ func (p *pass) draft(i int) *draft {
 // applyAll applies a plan to the drafts and says whether an attempt moved;
 // nothing else can change what the same plan would say again.
 // Outcomes come first: they free the slots that the upgrades take.
-func (p *pass) applyAll(res planner.Result) bool {
+func (p *pass) applyAll(ctx context.Context, res planner.Result) bool {
 	for _, dec := range res.Decisions {
 		if i, ok := p.d.memory.find(dec.Device); ok && p.drafts[i].apply(dec, p.now) {
 			p.note(p.drafts[i], dec)
 		}
 	}
+	upgrades := func(i int) bool {
+		dr := p.drafts[i]
+		return dr != nil && dr.member != nil && dr.member.Rendered != nil && res.Verdicts[i].Upgrade
+	}
+	var upgraded []*draft
+	for i, dr := range p.drafts {
+		if upgrades(i) {
+			upgraded = append(upgraded, dr)
+		}
+	}
+	causes := p.causes(ctx, upgraded)
 	moved := false
 	for i, dr := range p.drafts {
 		if dr == nil {
 			continue
 		}
-		if dr.member != nil && dr.member.Rendered != nil && res.Verdicts[i].Upgrade {
-			p.assign(dr, &res.Verdicts[i])
+		if upgrades(i) {
+			p.assign(dr, &res.Verdicts[i], causes[dr.id])
 		}
 		dr.conclude(p.now)
 		moved = moved || dr.moved
@@ -195,13 +205,13 @@ func (p *pass) replan(in planner.Input) planner.Result {
 }
 
 // assign gives a device its next attempt.
-func (p *pass) assign(dr *draft, v *planner.Verdict) {
+func (p *pass) assign(dr *draft, v *planner.Verdict, because *schema.Because) {
 	m := dr.member
 	var settle *schema.Duration
 	if policy := p.fleet.fleet.Policy(m.Policy); policy != nil && policy.Spec.Settle.D(0) > 0 {
 		settle = policy.Spec.Settle
 	}
-	dr.assign(v.Device.InstallID, releaseOf(p.fleet.fleet, m), settle, inWave(p.becauseOf(m), m), p.now)
+	dr.assign(v.Device.InstallID, releaseOf(p.fleet.fleet, m), settle, because, p.now)
 	move := dr.move(lastAttempt(dr.status))
 	move.Because = v.Reason
 	p.result.Assigned = append(p.result.Assigned, move)

@@ -75,15 +75,6 @@ func (s *Scene) fleetLimits() planner.Fleet {
 	return out
 }
 
-// inWave is the change that led to a rollout, as one of its devices is told.
-func inWave(b *schema.Because, m *schema.Member) *schema.Because {
-	own := *b
-	if own.Wave = m.Wave; m.Pinned {
-		own.Wave = "" // pinned devices are in no wave
-	}
-	return &own
-}
-
 const (
 	// deletionPercent and deletionFloor bound the devices that may leave the
 	// fleet in one change without a word: a site, not the fleet.

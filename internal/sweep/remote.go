@@ -24,6 +24,12 @@ type Remote interface {
 	// Log calls fn for the commits reachable from `from` but not from `until`
 	// ("" = to the root), newest first, while it returns true.
 	Log(ctx context.Context, from, until string, fn func(hash, author string, when time.Time, message string) bool) error
+	// Parents are those of a commit, of which some may not be here.
+	Parents(ctx context.Context, commit string) ([]string, error)
+	// Diff calls fn for every path that differs between two commits, sorted by
+	// path: its blob is "" where it is absent, and mode is that of the new entry,
+	// or of the old one when it is gone. It costs what differs.
+	Diff(ctx context.Context, oldCommit, newCommit string, fn func(path, oldBlob, newBlob string, mode uint32) error) error
 	// Walk calls fn for every entry of the commit's tree but trees, sorted by
 	// path. mode is git's: 0100644, 0100755, 0120000 or 0160000.
 	Walk(ctx context.Context, commit string, fn func(path, blob string, mode uint32) error) error

@@ -18,6 +18,10 @@ const (
 // Source gives a fetched commit to package schema. The context bounds every
 // later read, because [schema.Source] has none of its own.
 func Source(ctx context.Context, r Remote, commit string) schema.Source {
+	return newCommitSource(ctx, r, commit)
+}
+
+func newCommitSource(ctx context.Context, r Remote, commit string) *commitSource {
 	return &commitSource{ctx: ctx, remote: r, commit: commit}
 }
 
@@ -25,28 +29,34 @@ type commitSource struct {
 	ctx    context.Context // see Source
 	remote Remote
 	commit string
+	listed []schema.Entry // what Entries gave
 }
 
 // Entries lists the whole tree; sizes are not known before a blob is read.
 func (s *commitSource) Entries() ([]schema.Entry, error) {
 	var entries []schema.Entry
 	err := s.remote.Walk(s.ctx, s.commit, func(p, blob string, mode uint32) error {
-		e := schema.Entry{Path: p, ID: blob, Size: -1}
-		switch mode {
-		case gitExecutable:
-			e.Mode = schema.ModeExecutable
-		case gitSymlink:
-			e.Mode = schema.ModeSymlink
-		case gitSubmodule:
-			e.Mode = schema.ModeSubmodule
-		}
-		entries = append(entries, e)
+		entries = append(entries, entryOf(p, blob, mode))
 		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read the tree of %s: %w", short(s.commit), err)
 	}
+	s.listed = entries
 	return entries, nil
+}
+
+func entryOf(path, blob string, mode uint32) schema.Entry {
+	e := schema.Entry{Path: path, ID: blob, Size: -1}
+	switch mode {
+	case gitExecutable:
+		e.Mode = schema.ModeExecutable
+	case gitSymlink:
+		e.Mode = schema.ModeSymlink
+	case gitSubmodule:
+		e.Mode = schema.ModeSubmodule
+	}
+	return e
 }
 
 // Read gives the content of an entry.

@@ -15,6 +15,7 @@ type loadedFleet struct {
 	subject string
 	author  string
 	fleet   *schema.Fleet
+	entries []schema.Entry // of the commit, by path
 }
 
 // Restrictions hold devices and policies back beyond what the fleet says.
@@ -138,9 +139,11 @@ func (p *pass) load(ctx context.Context, commit string, known *loadedFleet) (*lo
 	if err != nil {
 		return nil, fmt.Errorf("read the source commit %s: %w", short(commit), err)
 	}
-	if lf.fleet, err = p.d.loader.Load(Source(ctx, p.d.cfg.Remote, commit)); err != nil {
+	src := newCommitSource(ctx, p.d.cfg.Remote, commit)
+	if lf.fleet, err = p.d.loader.Load(src); err != nil {
 		return nil, fmt.Errorf("load the fleet at %s: %w", short(commit), err)
 	}
+	lf.entries = src.listed
 	return lf, nil
 }
 

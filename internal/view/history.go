@@ -192,7 +192,11 @@ func becauseText(b *schema.Because) string {
 	if b.Commit != "" {
 		words = append(words, Short(b.Commit))
 	}
-	if b.Subject != "" {
+	switch b.Subject {
+	case "":
+	case schema.BecauseSwept: // nobody's words
+		words = append(words, "("+b.Subject+")")
+	default:
 		words = append(words, `"`+b.Subject+`"`)
 	}
 	if b.Author != "" {

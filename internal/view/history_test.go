@@ -220,3 +220,15 @@ func BenchmarkEvents(b *testing.B) {
 		Events(all)
 	}
 }
+
+func TestBecauseText(t *testing.T) {
+	for want, b := range map[string]schema.Because{
+		`4f2c91a "gateways: v1.5.0" of Op <op@example.com>`: {Commit: "4f2c91a0000", Subject: "gateways: v1.5.0", Author: "Op <op@example.com>"},
+		`4f2c91a (` + schema.BecauseSwept + `)`:             {Commit: "4f2c91a0000", Subject: schema.BecauseSwept},
+		``:                                                  {},
+	} {
+		if got := becauseText(&b); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
