@@ -272,7 +272,7 @@ func (a *Agent) openFiles() error {
 
 func (a *Agent) openApplications() error {
 	ac, err := apps.New(apps.Config{
-		Root: a.root, State: stateDir, Uptime: a.up,
+		Root: a.root, State: stateDir, Uptime: a.up, Now: a.now,
 		Connect: a.cfg.Systemd,
 		Warn:    func(err error) { a.log.Warn("applications", "error", err) },
 		Made:    func(p string) bool { return a.files.Made(p) }, // of the controller that there is by then

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/gitopsd/gitopsd/reconcile/internal/disk"
 	"github.com/gitopsd/gitopsd/schema"
 )
 
@@ -313,7 +314,7 @@ func asideOf(d *device, file string) bool {
 		d.t.Fatal(err)
 	}
 	for _, e := range entries {
-		if strings.HasPrefix(stateDir+"/"+e.Name(), file+asideMark) {
+		if strings.HasPrefix(stateDir+"/"+e.Name(), file+disk.AsideMark) {
 			return true
 		}
 	}

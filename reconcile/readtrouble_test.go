@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/gitopsd/gitopsd/reconcile/internal/disk"
 	"github.com/gitopsd/gitopsd/schema"
 )
 
@@ -194,7 +195,7 @@ func TestStateFileIsNotWrittenOver(t *testing.T) {
 		id := d.installID()
 		bad := true
 		fault := func(op, p string) bool {
-			return bad && (op == "read" && p == attemptsFile || op == "rename" && strings.HasPrefix(p, attemptsFile+asideMark))
+			return bad && (op == "read" && p == attemptsFile || op == "rename" && strings.HasPrefix(p, attemptsFile+disk.AsideMark))
 		}
 		step := func(op, p string) error {
 			if fault(op, p) {

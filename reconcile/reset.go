@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gitopsd/gitopsd/reconcile/internal/disk"
 	"github.com/gitopsd/gitopsd/schema"
 )
 
@@ -104,7 +105,7 @@ func (a *Agent) removeState() (kept []string, err error) {
 		}
 	}
 	for _, p := range append(names, last...) {
-		if p == setAsideDir || strings.Contains(p, asideMark) {
+		if p == setAsideDir || strings.Contains(p, disk.AsideMark) {
 			kept = append(kept, p)
 			continue
 		}

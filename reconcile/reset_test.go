@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/gitopsd/gitopsd/reconcile/internal/disk"
 )
 
 func agreed(*Comparison) (bool, error) { return true, nil }
@@ -49,7 +51,7 @@ func TestResetIsCutAnywhere(t *testing.T) {
 // onlyAside says whether all that is left was set aside, or says nothing.
 func onlyAside(list []os.DirEntry) bool {
 	for _, e := range list {
-		if !strings.Contains(e.Name(), asideMark) && e.Name() != lockName {
+		if !strings.Contains(e.Name(), disk.AsideMark) && e.Name() != lockName {
 			return false
 		}
 	}
@@ -144,5 +146,28 @@ func TestResetThatCannotFinish(t *testing.T) {
 	d.cfg.Step = nil
 	if _, err := Reset(t.Context(), d.cfg, agreed); err != nil || d.snapshot() != factory(t) {
 		t.Errorf("the next one: %v\n%s", err, d.snapshot())
+	}
+}
+
+// What was there before and cannot be given back, because the record of it was
+// damaged, is kept for a person, with that record.
+func TestResetKeepsWhatWasSetAside(t *testing.T) {
+	d := onV1(t)
+	d.write(managedFile, "{")
+	d.write(stateDir+"/managed.copy.json", "{")
+	done, err := Reset(t.Context(), d.cfg, agreed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := strings.Join(done.Kept, " ")
+	for _, name := range []string{"managed.json.", "managed.copy.json.", "original."} {
+		if !strings.Contains(kept, stateDir+"/"+name) {
+			t.Errorf("%s is not among what is kept: %s", name, kept)
+		}
+	}
+	for _, p := range done.Kept {
+		if _, err := os.Stat(d.host(p)); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -54,15 +54,9 @@ func (s *store) inPlace(p string) bool {
 	return err != nil || info.Mode().IsRegular()
 }
 
-const asideMark = ".unreadable-"
-
 func (s *store) moveAside(p string) error {
-	name := p + asideMark + s.now().UTC().Format("20060102T150405Z")
-	for i := 2; !s.absent(name) && i < 100; i++ {
-		name = fmt.Sprintf("%s%s%s.%d", p, asideMark, s.now().UTC().Format("20060102T150405Z"), i)
-	}
-	if err := s.root.Rename(p, name); err != nil {
-		return &stateError{fmt.Errorf("set aside what cannot be read: %w", err)}
+	if _, err := s.root.SetAside(p, s.now()); err != nil {
+		return &stateError{err}
 	}
 	return nil
 }
@@ -75,7 +69,7 @@ func (s *store) setAside() bool {
 			return true // perhaps
 		}
 		for _, e := range entries {
-			if strings.HasPrefix(e.Name(), path.Base(p)+asideMark) {
+			if strings.HasPrefix(e.Name(), path.Base(p)+disk.AsideMark) {
 				return true
 			}
 		}

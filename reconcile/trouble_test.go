@@ -265,7 +265,7 @@ func strays(d *device) []string {
 	for _, dir := range []string{stateDir, payloadDir, stateDir + "/original", "/run/gitopsd"} {
 		entries, _ := os.ReadDir(d.host(dir))
 		for _, e := range entries {
-			if disk.IsTemp(e.Name()) || strings.Contains(e.Name(), asideMark) {
+			if disk.IsTemp(e.Name()) || strings.Contains(e.Name(), disk.AsideMark) {
 				left = append(left, dir+"/"+e.Name())
 			}
 		}

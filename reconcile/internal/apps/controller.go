@@ -26,6 +26,7 @@ type Config struct {
 	Warn  func(error) // told what a person should know but stops nothing; nil = nobody
 	// Made says whether a file would not be there without a spec; nil = none is.
 	Made func(path string) bool
+	Now  func() time.Time // dates what is set aside; nil = time.Now
 	// What follows is the device's own when it is nil.
 	Connect func(context.Context) (units.Manager, error)
 	Run     Runner
@@ -52,6 +53,9 @@ func New(c Config) (*Controller, error) {
 	}
 	if c.Made == nil {
 		c.Made = func(string) bool { return false }
+	}
+	if c.Now == nil {
+		c.Now = time.Now
 	}
 	if c.Connect == nil {
 		c.Connect = units.Connect

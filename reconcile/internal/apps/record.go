@@ -1,7 +1,6 @@
 package apps
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -71,18 +70,19 @@ func (c *Controller) load() (*record, error) {
 	case err != nil && disk.Short(err):
 		return nil, failure.Retryable(component, "", "%w", err)
 	default:
-		if err == nil {
-			dec := json.NewDecoder(bytes.NewReader(data))
-			dec.DisallowUnknownFields()
-			if err = dec.Decode(r); err == nil && r.Format != recordFormat {
-				err = fmt.Errorf("format %d is not %d", r.Format, recordFormat)
-			}
+		r.Format = 0
+		if err == nil { // what a newer agent wrote besides is left out of account
+			err = json.Unmarshal(data, r)
+		}
+		if err == nil && r.Format != recordFormat {
+			err = fmt.Errorf("format %d is not %d", r.Format, recordFormat)
 		}
 		if err != nil {
-			c.Warn(fmt.Errorf("the record of applications cannot be read and is set aside: %w", err))
-			if err := c.Root.Rename(c.recordPath(), c.recordPath()+".damaged"); err != nil {
-				return nil, failure.Retryable(component, "", "%w", err)
+			to, aside := c.Root.SetAside(c.recordPath(), c.Now())
+			if aside != nil {
+				return nil, failure.Retryable(component, "", "%w", aside)
 			}
+			c.Warn(fmt.Errorf("the record of applications cannot be read, and is set aside as %s: %w", to, err))
 			r = &record{Format: recordFormat}
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"path"
@@ -118,14 +117,9 @@ func (c *Controller) read(p string) (map[string]*entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
 	var r record
-	if err := dec.Decode(&r); err != nil {
+	if err := json.Unmarshal(data, &r); err != nil { // what a newer agent wrote besides is left out of account
 		return nil, fmt.Errorf("%s: %w", p, err)
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s: more than one document", p)
 	}
 	if r.Format != recordFormat {
 		return nil, fmt.Errorf("%s: format %d is not %d", p, r.Format, recordFormat)
@@ -190,24 +184,13 @@ func (c *Controller) recorded() bool {
 	return true
 }
 
-// setAside moves something unreadable out of the way, with its date.
+// setAside moves something unreadable out of the way.
 func (c *Controller) setAside(p string) error {
-	to := fmt.Sprintf("%s.%s", p, c.now().UTC().Format("20060102T150405Z"))
-	for n := 2; n < 100; n++ { // what cannot even be looked at is not looked for for ever
-		if _, err := c.root.Lstat(to); errors.Is(err, fs.ErrNotExist) {
-			break
-		}
-		to = fmt.Sprintf("%s.%s-%d", p, c.now().UTC().Format("20060102T150405Z"), n)
+	to, err := c.root.SetAside(p, c.now())
+	if to != "" {
+		c.warn(fmt.Errorf("%s was set aside as %s", p, to))
 	}
-	err := c.root.Rename(p, to)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	c.warn(fmt.Errorf("%s was set aside as %s", p, to))
-	return nil
+	return err
 }
 
 // keep copies what stands at a path to the originals.

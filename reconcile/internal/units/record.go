@@ -1,7 +1,6 @@
 package units
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -117,11 +116,9 @@ func (c *Controller) load() error {
 	case err != nil && disk.Short(err):
 		return err
 	}
-	r := newRecord()
-	if err == nil {
-		dec := json.NewDecoder(bytes.NewReader(data))
-		dec.DisallowUnknownFields()
-		err = dec.Decode(r)
+	r := &record{}
+	if err == nil { // what a newer agent wrote besides is left out of account
+		err = json.Unmarshal(data, r)
 	}
 	if err == nil && r.Format != recordFormat {
 		err = fmt.Errorf("format %d is not %d", r.Format, recordFormat)
@@ -134,9 +131,9 @@ func (c *Controller) load() error {
 		c.saved = c.rec
 		return nil
 	}
-	to := fmt.Sprintf("%s.%s", c.recordPath(), c.now().UTC().Format("20060102T150405Z"))
-	if err := c.root.Rename(c.recordPath(), to); err != nil {
-		return err
+	to, aside := c.root.SetAside(c.recordPath(), c.now())
+	if aside != nil {
+		return aside
 	}
 	c.warn(fmt.Errorf("what units were before cannot be read, and is set aside as %s: %w", to, err))
 	return nil
