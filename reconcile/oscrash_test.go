@@ -31,6 +31,8 @@ func (s slots) Staged(context.Context) (string, error) {
 	return strings.TrimSpace(s.d.content(osStaged)), nil
 }
 
+func (s slots) Has(context.Context, string) (bool, error) { return true, nil }
+
 func (s slots) Stage(_ context.Context, image string) error {
 	return s.do("stage "+image, func() { s.d.write(osStaged, image+"\n") })
 }

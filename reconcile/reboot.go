@@ -207,13 +207,18 @@ func (a *Agent) afterReboot(ctx context.Context, r *record, spec *schema.Spec) R
 		}
 		return a.askReboot(ctx, p)
 	}
-	if boots := a.store.attempts.of(r.Attempt).Boots + p.Boots; boots > maxBoots {
+	boots := a.store.attempts.of(r.Attempt).Boots + p.Boots
+	if boots > maxBoots {
 		return a.fail(ctx, StageReboot, failure.Permanent("os", p.Image, "%d boots into it without success", boots-1))
 	}
 	left := a.cfg.BootTimeout - a.since(p.BootedUp)
 	bounded, cancel := context.WithTimeout(ctx, max(left, time.Second))
 	defer cancel()
 	booted, err := a.os.Booted(bounded)
+	has := true
+	if err == nil && booted != p.Image {
+		has, err = a.os.Has(bounded, p.Image)
+	}
 	if err != nil {
 		if left > 0 && ctx.Err() == nil {
 			a.log.Warn("the booted system cannot be told yet; it is asked again with each poll, and the update is taken back if that does not help in time", "left", left.Round(time.Second), "error", err)
@@ -221,12 +226,8 @@ func (a *Agent) afterReboot(ctx context.Context, r *record, spec *schema.Spec) R
 		}
 		return a.fail(ctx, StageReboot, failure.Permanent("os", p.Image, "the booted system could not be told within %s: %w", a.cfg.BootTimeout, err))
 	}
-	if booted != p.Image && p.Asks == 0 {
-		// a boot that nobody asked for, before the image was in place
-		if err := a.expectBoot(p.Image); err != nil {
-			return a.stateOrFail(ctx, StageReboot, err)
-		}
-		return a.carryOut(ctx, r, spec, 0)
+	if booted != p.Image && (p.Asks == 0 || (!has && boots < maxBoots)) {
+		return a.bootedTooEarly(ctx, r, spec)
 	}
 	if booted != p.Image {
 		return a.fail(ctx, StageReboot, failure.Permanent("os", p.Image, "the system came back as %s", booted))
@@ -242,6 +243,25 @@ func (a *Agent) afterReboot(ctx context.Context, r *record, spec *schema.Spec) R
 		}
 	}
 	return a.carryOut(ctx, r, spec, max(left, time.Second))
+}
+
+// bootedTooEarly goes on with an attempt after a boot that came before its image
+// was in place, and so says nothing of it. One that was asked for counts all the
+// same: what never gets in place must come to an end.
+func (a *Agent) bootedTooEarly(ctx context.Context, r *record, spec *schema.Spec) Result {
+	p := a.store.pending
+	if p.Asks > 0 {
+		a.log.Warn("the system went down before the staged image was in place; it is staged again", "image", p.Image)
+		att := a.store.attempts.clone()
+		att.Work.Boots += p.Boots
+		if err := a.store.saveAttempts(att); err != nil {
+			return a.stateFailed(err)
+		}
+	}
+	if err := a.expectBoot(p.Image); err != nil {
+		return a.stateOrFail(ctx, StageReboot, err)
+	}
+	return a.carryOut(ctx, r, spec, 0)
 }
 
 // bootBound names boot.timeout as the cause where it was.

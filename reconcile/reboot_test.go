@@ -324,6 +324,39 @@ func TestOSDriftIsReported(t *testing.T) {
 	}
 }
 
+// lastMinute is a driver that puts in place what is staged when the system goes
+// down, and forgets it when the power goes before.
+type lastMinute struct{ slots }
+
+func (l lastMinute) Has(ctx context.Context, version string) (bool, error) {
+	booted, err := l.Booted(ctx)
+	staged, err2 := l.Staged(ctx)
+	return version == booted || version == staged, errors.Join(err, err2)
+}
+
+// No boot was into an image that was not in place yet, so none has shown that it
+// is no good.
+func TestThePowerGoesBeforeTheImageIsInPlace(t *testing.T) {
+	d := osDevice(t)
+	d.cfg.Driver = lastMinute{slots{d: d}}
+	d.assign(2, "v1.1.0", osSpec(nil))
+	d.wantOnce(0, "reboot into os-2")
+	d.boot(false, "os-1\n")
+	d.wantOnce(0, "reboot into os-2")
+	d.wantOnce(0, "reboot into os-2") // started again too early
+	d.boot(false, "")
+	d.wantOnce(0, "updated from v1.0.0 to v1.1.0")
+
+	d.assign(3, "v1.2.0", v2(tree{"os": tree{"image": "os-3"}}))
+	d.wantOnce(0, "reboot into os-3")
+	for range maxBoots - 1 { // it never is
+		d.boot(false, "os-2\n")
+		d.wantOnce(0, "reboot into os-3")
+	}
+	d.boot(false, "os-2\n")
+	d.wantOnce(1, "failed", "the system came back as os-2", "back on v1.1.0")
+}
+
 // Image-based systems have an /etc each. The old one is left with the update's
 // files in it when the new one boots, and must lose them when it is back.
 func TestNothingIsLeftInTheOldSystemsOwnFolder(t *testing.T) {

@@ -80,6 +80,7 @@ func (i images) BootID() (string, error) {
 
 func (i images) Stage(_ context.Context, image string) error { return i.stage(image) }
 func (i images) Undo(context.Context, string) error          { return i.stage("") }
+func (i images) Has(context.Context, string) (bool, error)   { return true, nil } // it cannot tell
 
 func (i images) Fetch(_ context.Context, image string) (string, error) { return image, nil }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/gitopsd/gitopsd/reconcile/internal/failure"
@@ -111,6 +112,17 @@ func (h *host) next() string {
 		return h.Status.Rollback.version()
 	}
 	return h.Status.Staged.version()
+}
+
+// Has goes by what bootc lists: it puts in place what is staged when the system
+// goes down, and forgets it where that did not happen.
+func (d *bootc) Has(ctx context.Context, version string) (bool, error) {
+	h, err := d.status(ctx)
+	if err != nil {
+		return false, err
+	}
+	s := &h.Status
+	return slices.Contains([]string{s.Booted.version(), s.Staged.version(), s.Rollback.version()}, version), nil
 }
 
 // Stage has bootc fetch and stage. Where the image is followed already it

@@ -69,6 +69,15 @@ func TestBootc(t *testing.T) {
 	}
 }
 
+func TestBootcHas(t *testing.T) {
+	d, _ := bootcHost(t, map[string]string{"booted": "quay.io/edge/os:6 sha256:6\n", "staged": "quay.io/edge/os:7 sha256:7\n", "rollback": "quay.io/edge/os:5 sha256:5\n"})
+	for digest, want := range map[string]bool{"5": true, "6": true, "7": true, "8": false} {
+		if has, err := d.Has(t.Context(), "quay.io/edge/os@sha256:"+digest); has != want || err != nil {
+			t.Errorf("it has %s: %t, %v", digest, has, err)
+		}
+	}
+}
+
 // What is wanted next boots next, and never the third image.
 func TestB103_BootcUndo(t *testing.T) {
 	const a, b, c = "quay.io/edge/os:6 sha256:6\n", "quay.io/edge/os:7 sha256:7\n", "quay.io/edge/os:3 sha256:3\n"

@@ -54,6 +54,9 @@ func (d *command) Stage(ctx context.Context, image string) error {
 	return err
 }
 
+// Has cannot tell: the programs say what boots next, not what else is there.
+func (d *command) Has(context.Context, string) (bool, error) { return true, nil }
+
 // Undo leaves it to the program which system is meant: there are two.
 func (d *command) Undo(ctx context.Context, _ string) error {
 	_, err := d.run(ctx, "undo", d.c.Undo, undoTimeout)

@@ -22,6 +22,10 @@ type Driver interface {
 	Fetch(ctx context.Context, image string) (version string, err error)
 	Booted(ctx context.Context) (version string, err error)
 	Staged(ctx context.Context) (version string, err error) // boots next; "" = what is booted
+	// Has says whether a version is booted, staged or kept. One that was staged
+	// and is none of these was never booted: the power went before the system
+	// had put it in place. A driver that cannot tell says that it has all.
+	Has(ctx context.Context, version string) (bool, error)
 	// Stage has a version boot next, or an image where Fetch gave none.
 	Stage(ctx context.Context, version string) error
 	// Undo has a version boot next that is booted or was kept, and drops what

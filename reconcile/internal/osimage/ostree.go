@@ -139,6 +139,13 @@ func (d *ostree) Staged(ctx context.Context) (string, error) {
 	return all[0].version, nil
 }
 
+// Has goes by the list: what is staged stands in it only until the next boot,
+// and after that if the system came to its end before.
+func (d *ostree) Has(ctx context.Context, version string) (bool, error) {
+	all, _, err := d.deployments(ctx)
+	return slices.ContainsFunc(all, func(o deployment) bool { return o.version == version }), err
+}
+
 // Stage has ostree make the deployment when the system goes down, so that it
 // gets the configuration in /etc as it is then. The booted one stays, to come
 // back to.

@@ -128,7 +128,13 @@ func TestOSTreeStatus(t *testing.T) {
 			}
 		})
 	}
-	d, _ := listed(t, "  edge A.0\n"+origin)
+	d, _ := listed(t, "* edge A.0\n"+origin+"  edge B.0 (rollback)\n"+origin)
+	for version, want := range map[string]bool{a: true, b: true, c: false} {
+		if has, err := d.Has(t.Context(), version); has != want || err != nil {
+			t.Errorf("it has %s: %t, %v", version, has, err)
+		}
+	}
+	d, _ = listed(t, "  edge A.0\n"+origin)
 	d.root = "/"
 	if all, _, err := d.deployments(t.Context()); err == nil {
 		t.Errorf("%v are deployments, and one of them is booted", all)
