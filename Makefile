@@ -25,7 +25,7 @@ ATONCE        ?= $(shell expr 1 + $$(getconf _NPROCESSORS_ONLN))
 # How long one fuzz target runs.
 FUZZTIME      ?= 20s
 # How long the soak goes on, in minutes, how often the power then goes in each
-# of the four tests of that, and how long an idle agent is looked at.
+# of the six tests of that, and how long an idle agent is looked at.
 SOAK_MINUTES  ?= 20
 POWER_CUTS    ?= 75
 IDLE_MINUTES  ?= 10
@@ -118,9 +118,9 @@ soak-fleet: ## run 50 agents and two daemons through trouble for SOAK_MINUTES (2
 	SOAK_MINUTES=$(SOAK_MINUTES) $(GO) test -tags system -run '^TestSoak$$' -count=1 -timeout 0 -v $(TESTFLAGS) ./internal/systemtest
 
 .PHONY: soak-device
-soak-device: ## cut a device's power 300 times (4 x POWER_CUTS), meet every fault of its network, watch it idle
+soak-device: ## cut a device's power 450 times (6 x POWER_CUTS), meet every fault of its network, watch it idle
 	GITOPSD_POWER_CUTS=$(POWER_CUTS) GITOPSD_NETWORK=all GITOPSD_IDLE_MINUTES=$(IDLE_MINUTES) $(GO) test -tags system \
-	  -run '^TestSystem(PowerCut|PowerCutAgent|PowerCutApplication|PowerCutMoments|Network|IdleAgent)$$' -count=1 -timeout 0 -parallel 3 -v $(TESTFLAGS) ./internal/systemtest
+	  -run '^TestSystem(PowerCut(|Agent|Application|Moments|MomentsAgent|MomentsOSTree)|Network|IdleAgent)$$' -count=1 -timeout 0 -parallel 3 -v $(TESTFLAGS) ./internal/systemtest
 
 .PHONY: check
 check: build lint test test-system ## what continuous integration runs, the demo aside

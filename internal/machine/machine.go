@@ -139,6 +139,13 @@ func (m *Machine) Path(file string) string {
 	return filepath.Join(m.dir, "root", file)
 }
 
+// Live is where a file of the running machine lies on the host, also one that
+// is only there while it runs: of /proc, of /run, of the system that is booted.
+// While the machine is off there is none.
+func (m *Machine) Live(file string) string {
+	return filepath.Join("/proc", strconv.Itoa(m.pid()), "root", file)
+}
+
 // Write puts a file into the machine, with its folders.
 func (m *Machine) Write(file, content string, mode os.FileMode) {
 	m.t.Helper()

@@ -35,8 +35,8 @@ func newOSTreeBox(f *fleet, id string) (b *box, one string) {
 	return b, one
 }
 
-// image makes an image that says its name in /usr/lib/edge-image, and gives
-// its commit.
+// image makes an image that says its name in /usr/lib/edge-image and has the
+// program of notingSpec, and gives its commit.
 func (b *box) image(name string) string {
 	b.f.Helper()
 	deb, err := packed()
@@ -51,6 +51,7 @@ func (b *box) image(name string) string {
 		b.f.Fatal(err)
 	}
 	writeFile(b.f, filepath.Join(dir, "usr/lib/edge-image"), name+"\n", 0o644)
+	writeFile(b.f, filepath.Join(dir, "usr/lib/edge-note"), noter, 0o755)
 	return b.Image(name, dir)
 }
 

@@ -48,8 +48,7 @@ func TestSystemPowerCut(t *testing.T) {
 	// because of a unit that does not start.
 	next := func(bad bool) string {
 		state++
-		version, run := fmt.Sprintf("v1.0.%d", state), "[sh, -c, 'sleep 1; echo $GITOPSD_TO > /var/hooked']"
-		start := "exec sleep infinity"
+		version, run, start := fmt.Sprintf("v1.0.%d", state), "[sh, -c, 'sleep 1; echo $GITOPSD_TO > /var/hooked']", stays
 		switch {
 		case bad && rnd.IntN(2) == 0:
 			start = "exit 1"
@@ -58,12 +57,7 @@ func TestSystemPowerCut(t *testing.T) {
 		}
 		var spec strings.Builder
 		fmt.Fprintf(&spec, "hooks:\n  beforeUpdating: {ask: {run: [sleep, '0.5']}}\n  afterUpdating: {note: {run: %s}}\n", run)
-		fmt.Fprintf(&spec, "onDevice: {retries: 0}\nunits:\n")
-		for name, begin := range map[string]string{"edge.service": start, "only-" + version + ".service": "exec sleep infinity"} {
-			unit := fmt.Sprintf("[Service]\nExecStart=/bin/sh -c 'echo %s $(cat /etc/edge/version) > /run/%s; %s'\n[Install]\nWantedBy=multi-user.target\n", version, name, begin)
-			fmt.Fprintf(&spec, "  %s: {content: %q, enabled: true, state: started}\n", name, unit)
-		}
-		fmt.Fprintf(&spec, "files:\n  /etc/edge/version: {content: %s, restart: [edge.service]}\n", version)
+		fmt.Fprintf(&spec, "onDevice: {retries: 0}\n%sfiles:\n  /etc/edge/version: {content: %s, restart: [edge.service]}\n", unitsOf(version, start), version)
 		for n := range parts {
 			fmt.Fprintf(&spec, "  /etc/edge/%s/part-%02d: {content: %q}\n", version, n, part(version))
 		}
@@ -110,6 +104,20 @@ func TestSystemPowerCut(t *testing.T) {
 			t.Fatal(b.log())
 		}
 	}
+}
+
+// stays is what a unit does that runs.
+const stays = "exec sleep infinity"
+
+// unitsOf is the part of a spec with a unit that all releases have, which does
+// this, and one of its own. Each notes with which file it runs.
+func unitsOf(version, does string) string {
+	text := "units:\n"
+	for name, does := range map[string]string{"edge.service": does, "only-" + version + ".service": stays} {
+		unit := fmt.Sprintf("[Service]\nExecStart=/bin/sh -c 'echo %s $(cat /etc/edge/version) > /run/%s; %s'\n[Install]\nWantedBy=multi-user.target\n", version, name, does)
+		text += fmt.Sprintf("  %s: {content: %q, enabled: true, state: started}\n", name, unit)
+	}
+	return text
 }
 
 // part is the content of a release's further files.

@@ -33,18 +33,10 @@ func TestSystemPowerCutAgent(t *testing.T) {
 		return version
 	}
 	agents := []string{"v1.1.0", "v1.2.0", ""}
-	own := "" // version of the program of the package
-	runs := func(agent string) error {
-		if agent == "" {
-			return b.runsAs(own, false)
-		}
-		return b.runsAs(agent, true)
-	}
 	good, agent := next("v1.1.0", ""), "v1.1.0"
 	f.start("daemon", serveArgs(f.path("state"), "--repo", f.bare)...)
 	b.Run("systemctl", "enable", "--now", "gitopsd-agent")
 	f.is("gw-1", "Current", good)
-	own = packagedVersion(b)
 
 	for n := range cuts {
 		tried, control, bad := agents[rnd.IntN(len(agents))], "", false
@@ -70,7 +62,7 @@ func TestSystemPowerCutAgent(t *testing.T) {
 			good, agent = version, tried
 			f.is("gw-1", "Current", good)
 		}
-		f.wait(fmt.Sprintf("the agent %q after cut %d, in %s with %q (bad %t)", agent, n+1, version, tried, bad), func() error { return runs(agent) })
+		f.wait(fmt.Sprintf("the agent %q after cut %d, in %s with %q (bad %t)", agent, n+1, version, tried, bad), func() error { return b.runsAs(agent) })
 		if err := b.has("/etc/edge/agent", agent); err != nil {
 			t.Fatal(err)
 		}

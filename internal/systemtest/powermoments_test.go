@@ -5,15 +5,9 @@ package systemtest
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
-	"time"
 )
-
-// cutLook is how often the disk is looked at for a moment: a step of an update
-// takes a few milliseconds.
-const cutLook = 300 * time.Microsecond
 
 // twoSystems is a device of two slots, as far as an agent sees that: what is
 // staged is booted by the next boot, and the other slot has what was before.
@@ -60,58 +54,26 @@ files:
   /etc/edge/version: {content: "%[1]s"}
 `
 
-// moment is when the power goes: when a condition holds on the disk, or the
-// device asks the git server for something.
-type moment struct {
-	name   string
-	image  bool   // the release brings another operating system
-	bad    bool   // and is not good
-	asks   string // a step of order; "" = on decides
-	onDisk func(m *marked) bool
-}
-
-// marked is the device and the release that is on its way.
-type marked struct {
-	*box
-	version, image string
-}
-
-// reads is what stands in a file of the device; "" = there is none.
-func (m *marked) reads(file string) string {
-	data, err := os.ReadFile(m.Path(file))
-	if err != nil {
-		return ""
-	}
-	return string(data)
-}
-
-// state says whether one of the agent's files has some text.
-func (m *marked) state(file, text string) bool {
-	return strings.Contains(strings.ReplaceAll(m.reads("/var/lib/gitopsd/"+file), " ", ""), text)
-}
-
 func (m *marked) half() bool { return m.reads("/etc/edge/"+m.version+"/part-10") != "" }
 
-const goesBack = `"direction":"back"`
-
 var momentsOfCuts = []moment{
-	{name: "it is assigned", onDisk: func(m *marked) bool { return m.state("desired.json", m.version) }},
+	{name: "it is assigned", seen: func(m *marked) bool { return m.state("desired.json", m.version) }},
 	{name: "it is announced", asks: stepAnnounce},
 	{name: "it looks again", asks: stepLookAgain},
-	{name: "it begins", onDisk: func(m *marked) bool { return m.state("attempts.json", `"direction":"forward"`) }},
-	{name: "half of the files are there", onDisk: (*marked).half},
-	{name: "hooks run", onDisk: func(m *marked) bool { return m.reads("/var/hooking") == m.version+"\n" }},
+	{name: "it begins", seen: hasState("attempts.json", goesForward)},
+	{name: "half of the files are there", seen: (*marked).half},
+	{name: "hooks run", seen: hasRun("/var/hooking")},
 	{name: "it is confirmed", asks: stepConfirm},
-	{name: "it is the current one", onDisk: func(m *marked) bool { return m.state("current.json", m.version) }},
-	{name: "it goes back", bad: true, onDisk: func(m *marked) bool { return m.state("attempts.json", goesBack) }},
-	{name: "half of the files are gone", bad: true, onDisk: func(m *marked) bool { return m.state("attempts.json", goesBack) && !m.half() }},
-	{name: "the system is staged", image: true, onDisk: func(m *marked) bool { return m.reads("/var/os/staged") == m.image+"\n" }},
-	{name: "the reboot is asked for", image: true, onDisk: func(m *marked) bool { return m.state("pending.json", `"asks":1`) }},
-	{name: "the new system boots", image: true, onDisk: func(m *marked) bool { return m.reads("/var/os/booted") == m.image+"\n" }},
-	{name: "hooks run after the reboot", image: true, onDisk: func(m *marked) bool { return m.reads("/var/rebooted") == m.version+"\n" }},
-	{name: "the reboot back is asked for", image: true, bad: true, onDisk: func(m *marked) bool { return m.state("pending.json", `"rollback":true`) }},
-	{name: "the old system boots again", image: true, bad: true, onDisk: func(m *marked) bool {
-		return m.state("pending.json", `"rollback":true`) && m.reads("/var/os/booted") != m.image+"\n"
+	{name: "it is the current one", seen: (*marked).isCurrent},
+	{name: "it goes back", bad: true, seen: hasState("attempts.json", goesBack)},
+	{name: "half of the files are gone", bad: true, seen: func(m *marked) bool { return m.state("attempts.json", goesBack) && !m.half() }},
+	{name: "the system is staged", image: true, seen: func(m *marked) bool { return m.reads("/var/os/staged") == m.image+"\n" }},
+	{name: "the reboot is asked for", image: true, seen: hasState("pending.json", rebootAsked)},
+	{name: "the new system boots", image: true, seen: func(m *marked) bool { return m.reads("/var/os/booted") == m.image+"\n" }},
+	{name: "hooks run after the reboot", image: true, seen: hasRun("/var/rebooted")},
+	{name: "the reboot back is asked for", image: true, bad: true, seen: hasState("pending.json", rebootIsBack)},
+	{name: "the old system boots again", image: true, bad: true, seen: func(m *marked) bool {
+		return m.state("pending.json", rebootIsBack) && m.reads("/var/os/booted") != m.image+"\n"
 	}},
 }
 
@@ -126,13 +88,12 @@ func TestSystemPowerCutMoments(t *testing.T) {
 
 	f := newFleet(newBench(t), t.TempDir())
 	f.device("gw-1", "gateways")
-	m := &marked{box: newBox(f, "gw-1"), image: "factory"}
+	m := newMarked(newBox(f, "gw-1"))
+	m.image = "factory"
 	for file, content := range twoSystems {
 		m.Write(file, content, 0o755)
 	}
 	m.Write("/etc/gitopsd/agent.yaml", fmt.Sprintf(boxConfig, m.id, m.repository)+twoSystemsConfig, 0o644)
-	asked := &moments{}
-	m.git.Intercept(asked.intercept)
 	release := func(n int, mo *moment) {
 		m.version = fmt.Sprintf("v1.0.%d", n)
 		afterReboot, afterUpdate := "true", "true"
@@ -161,22 +122,10 @@ func TestSystemPowerCutMoments(t *testing.T) {
 	m.Run("systemctl", "start", "gitopsd-agent")
 	f.is("gw-1", "Current", good)
 
-	var turn []int
+	next := inTurn(rnd, momentsOfCuts)
 	for n := range cuts {
-		if len(turn) == 0 {
-			turn = rnd.Perm(len(momentsOfCuts))
-		}
-		mo := &momentsOfCuts[turn[0]]
-		turn = turn[1:]
-		began := time.Now()
-		come := make(chan struct{})
-		if mo.asks != "" {
-			asked.at(mo.asks, rnd.IntN(2) == 0, func() { close(come) })
-		}
-		release(n+1, mo)
-		m.awaits(mo, come)
-		m.PowerCut()
-		m.Boot()
+		mo := next()
+		m.cut(mo, rnd.IntN(2) == 0, func() { release(n+1, mo) })
 		if mo.bad {
 			f.failed("gw-1", "Failed", m.version, good)
 			m.image = system
@@ -189,29 +138,6 @@ func TestSystemPowerCutMoments(t *testing.T) {
 		if left := m.reads("/var/os/staged"); left != "" {
 			err = errors.Join(err, fmt.Errorf("%q is staged", left))
 		}
-		if err != nil {
-			t.Fatalf("cut %d, when %s, in %s: %v\n%s", n+1, mo.name, m.version, err, m.log())
-		}
-		t.Logf("%s: %s", mo.name, time.Since(began).Round(time.Second/10))
-	}
-}
-
-// awaits returns when the moment has come.
-func (m *marked) awaits(mo *moment, come <-chan struct{}) {
-	m.f.Helper()
-	end := time.Now().Add(waitLimit)
-	for {
-		select {
-		case <-come:
-			return
-		default:
-		}
-		if mo.onDisk != nil && mo.onDisk(m) {
-			return
-		}
-		if time.Now().After(end) {
-			m.f.Fatalf("%s has not come to where %s\n%s", m.version, mo.name, m.log())
-		}
-		time.Sleep(cutLook)
+		m.holds(mo, err)
 	}
 }

@@ -3,11 +3,10 @@
 package systemtest
 
 import (
+	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -56,6 +55,12 @@ func program(f *fleet, version string) string {
 // quickUnit has the device's systemd lose patience soon.
 const quickUnit = "[Service]\nWatchdogSec=4s\nTimeoutStartSec=4s\nRestartSec=1s\n"
 
+func (b *box) restartsSoon() {
+	b.f.Helper()
+	b.Write("/etc/systemd/system/gitopsd-agent.service.d/quick.conf", quickUnit, 0o644)
+	b.Run("systemctl", "daemon-reload")
+}
+
 const controlConfig = `apiVersion: gitopsd.dev/v1alpha1
 kind: AgentConfig
 spec:
@@ -67,49 +72,53 @@ spec:
   timeout: 2s
 `
 
+// agents lets the machine fetch programs. What it gives makes the part of a spec
+// that names one; "" is that of the package.
+func (b *box) agents() func(version string) string {
+	b.f.Helper()
+	dir := b.f.TempDir()
+	from := b.offer(&http.Server{Handler: http.FileServer(http.Dir(dir))})
+	return func(version string) string {
+		b.f.Helper()
+		if version == "" {
+			return ""
+		}
+		data, err := os.ReadFile(program(b.f, version))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, version), data, 0o644)
+		}
+		if err != nil {
+			b.f.Fatal(err)
+		}
+		return fmt.Sprintf("agent: {version: %s, url: 'http://%s/%s', sha256: '%x'}\n", version, from, version, sha256.Sum256(data))
+	}
+}
+
 // newProgramBox is a box whose releases bring its agent, and say where control
 // is. spec gives such a release.
 func newProgramBox(f *fleet) (b *box, spec func(version, control string) string) {
 	b = newBox(f, "gw-1")
 	b.tellOnFailure()
-	dir := f.TempDir()
-	listen, err := net.Listen("tcp", net.JoinHostPort(b.Outside(), "0"))
-	if err != nil {
-		f.Fatal(err)
-	}
-	server := &http.Server{Handler: http.FileServer(http.Dir(dir))}
-	go func() { _ = server.Serve(listen) }()
-	f.Cleanup(func() { server.Close() })
 	control := "http://" + b.repository + "/fleet.git"
 	b.Write("/etc/gitopsd/agent.yaml", fmt.Sprintf(controlConfig, b.id, control), 0o644)
 	b.Write("/etc/gitopsd/credentials/token", "secret\n", 0o600)
 	b.Write("/etc/edge/control", control+"\n", 0o644)
-	b.Write("/etc/systemd/system/gitopsd-agent.service.d/quick.conf", quickUnit, 0o644)
-	b.Run("systemctl", "daemon-reload")
+	b.restartsSoon()
+	agent := b.agents()
 	return b, func(version, instead string) string {
 		f.Helper()
-		text := "onDevice: {retries: 0}\nconfirm: {within: 3s}\nfiles:\n  /etc/edge/control: {content: \"" + control + "\\n\"}\n  /etc/edge/agent: {content: " + version + "}\n"
-		if instead != "" {
-			text = strings.Replace(text, control, instead, 1)
-		}
-		if version == "" {
-			return strings.Replace(text, "content: }", `content: ""}`, 1)
-		}
-		data, err := os.ReadFile(program(f, version))
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, version), data, 0o644)
-		}
-		if err != nil {
-			f.Fatal(err)
-		}
-		sum := sha256.Sum256(data)
-		return text + fmt.Sprintf("agent: {version: %s, url: 'http://%s/%s', sha256: %q}\n", version, listen.Addr(), version, hex.EncodeToString(sum[:]))
+		return fmt.Sprintf("onDevice: {retries: 0}\nconfirm: {within: 3s}\n%sfiles:\n  /etc/edge/control: {content: %q}\n  /etc/edge/agent: {content: %q}\n",
+			agent(version), cmp.Or(instead, control)+"\n", version)
 	}
 }
 
 // runsAs wants the agent to be a version, as the daemon is told and as the
-// device says itself, with nothing left of others.
-func (b *box) runsAs(version string, managed bool) error {
+// device says itself, with nothing left of others; "" is the one of the package.
+func (b *box) runsAs(version string) error {
+	managed := version != ""
+	if !managed {
+		version = b.packagedVersion()
+	}
 	s, err := b.f.now()
 	if err != nil {
 		return err
@@ -133,7 +142,7 @@ func (b *box) runsAs(version string, managed bool) error {
 }
 
 // packagedVersion is what the program of the package tells.
-func packagedVersion(b *box) string {
+func (b *box) packagedVersion() string {
 	b.f.Helper()
 	words := strings.Fields(b.Run("gitopsd", "--version"))
 	if len(words) < 2 {
@@ -164,14 +173,14 @@ func TestSystemSelfUpdate(t *testing.T) {
 	pid := b.show("MainPID", "gitopsd-agent")["gitopsd-agent"]
 	packaged := b.Run("sha256sum", "/usr/bin/gitopsd")
 	f.is("gw-1", "Current", "v1.1.0")
-	f.wait("the daemon's version", func() error { return b.runsAs("v1.1.0", true) })
+	f.wait("the daemon's version", func() error { return b.runsAs("v1.1.0") })
 	if err := daemon.end(); err != nil {
 		t.Error(err)
 	}
 	f.exe = program(f, "v1.2.0")
 	f.start("daemon", serveArgs(f.path("state"), "--repo", f.bare)...)
 	f.is("gw-1", "Current", "v1.2.0")
-	f.wait("the daemon's next version", func() error { return b.runsAs("v1.2.0", true) })
+	f.wait("the daemon's next version", func() error { return b.runsAs("v1.2.0") })
 	if now, n := b.show("MainPID", "gitopsd-agent")["gitopsd-agent"], b.show("NRestarts", "gitopsd-agent")["gitopsd-agent"]; now != pid || n != "0" {
 		t.Errorf("the service is process %s after %s restarts, was %s", now, n, pid)
 	}
@@ -189,7 +198,7 @@ func TestSystemSelfUpdate(t *testing.T) {
 		f.policy("gateways", bad.version, 1, 0)
 		f.push(bad.version)
 		f.failed("gw-1", "Failed", bad.version, "v1.2.0")
-		f.wait("the old agent after "+bad.version, func() error { return b.runsAs("v1.2.0", true) })
+		f.wait("the old agent after "+bad.version, func() error { return b.runsAs("v1.2.0") })
 		s, err := f.now()
 		if err != nil {
 			t.Fatal(err)
@@ -209,9 +218,9 @@ func TestSystemSelfUpdate(t *testing.T) {
 	boot := b.AwaitBoot("")
 	b.Run("systemctl", "--no-block", "reboot")
 	b.AwaitBoot(boot)
-	f.wait("the agent after a boot", func() error { return b.runsAs("v1.2.0", true) })
+	f.wait("the agent after a boot", func() error { return b.runsAs("v1.2.0") })
 	b.Run("dpkg", "--install", "/root/gitopsd.deb")
-	f.wait("the agent after its package came anew", func() error { return b.runsAs("v1.2.0", true) })
+	f.wait("the agent after its package came anew", func() error { return b.runsAs("v1.2.0") })
 	if now := b.Run("sha256sum", "/usr/bin/gitopsd"); now != packaged {
 		t.Errorf("the program of the package is %s, was %s", now, packaged)
 	}
@@ -220,7 +229,6 @@ func TestSystemSelfUpdate(t *testing.T) {
 	f.policy("gateways", "v1.6.0", 1, 0)
 	f.push("a release that says nothing of the agent")
 	f.is("gw-1", "Current", "v1.6.0")
-	own := packagedVersion(b)
-	f.wait("the agent of the package", func() error { return b.runsAs(own, false) })
+	f.wait("the agent of the package", func() error { return b.runsAs("") })
 	t.Log(b.Run("sh", "-c", "grep RssAnon /proc/$(systemctl show --value --property=MainPID gitopsd-agent)/status"))
 }
