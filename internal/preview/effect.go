@@ -57,6 +57,12 @@ func observes(spec map[string]any) bool {
 	return slices.Contains(schema.Needs(spec), schema.NeedsObserve)
 }
 
+// isAgain says that a device is updated although its version stays: not where it
+// was, or will be, only compared with it.
+func isAgain(from, to Side) bool {
+	return from.Spec != nil && from.Version == to.Version && !observes(from.Spec) && !observes(to.Spec)
+}
+
 // restartedApplications are those that run before and after, and are made of
 // something else.
 func restartedApplications(from, to map[string]any) []string {

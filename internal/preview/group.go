@@ -45,7 +45,7 @@ func (c *comparer) groups() []Group {
 			continue
 		}
 		to := c.Head.side(m)
-		again := from.Spec != nil && from.Version == to.Version && policy == m.Policy
+		again := policy == m.Policy && isAgain(from, to)
 		if again {
 			c.again[versionOf{m.Policy, to.Version}]++
 		}

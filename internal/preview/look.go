@@ -73,7 +73,7 @@ func Look(in Input, id string) *Device {
 	}
 	if m != nil && m.Rendered != nil && (from.Digest != to.Digest || from.Version != to.Version) {
 		d.Effect = effectOf(from, to)
-		d.Effect.Again = from.Spec != nil && from.Version == to.Version && policy == m.Policy
+		d.Effect.Again = policy == m.Policy && isAgain(from, to)
 		load := c.download(m, from, to)
 		d.Effect.Download = Download{Total: load.bytes, Least: load.bytes, Most: load.bytes, Bound: load.bound}
 	}

@@ -85,6 +85,9 @@ func answer(e *Explanation) string {
 	case planner.Wait:
 		return "NOT NOW"
 	}
+	if e.Verdict.Code == string(planner.Current) {
+		return "DONE"
+	}
 	return "LEFT ALONE"
 }
 
