@@ -12,9 +12,20 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gitopsd/gitopsd/reconcile"
+	"github.com/gitopsd/gitopsd/schema"
 )
 
+// deviceReset is the JSON of gitopsd agent reset --dry-run.
+type deviceReset struct {
+	schema.TypeMeta
+	Managed bool                `json:"managed"` // false = nothing is, and nothing would be done
+	Changes []schema.Difference `json:"changes"`
+	More    int                 `json:"more,omitempty"` // changes that are left out
+	Trouble []string            `json:"trouble,omitempty"`
+}
+
 func agentResetCommand(a *app) *cobra.Command {
+	format := newOutput("text", "json")
 	var yes, dry bool
 	cmd := &cobra.Command{
 		Use:   "reset",
@@ -31,40 +42,66 @@ Exit codes: 0 done, or nothing was managed; 1 it could not be done, or the
 answer was no; 2 wrong usage; with --dry-run 3 something would be done.`,
 		Args: args(0, 0, ""),
 		Example: `  gitopsd agent reset --dry-run
+  gitopsd agent reset --dry-run -o json
   systemctl disable --now gitopsd-agent && gitopsd agent reset`,
 	}
 	options := bindLocal(cmd)
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "only say what would be done")
+	format.bind(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		d, err := options.resolve(a)
 		if err != nil {
 			return err
 		}
-		if dry {
-			return a.resetWould(d)
+		switch {
+		case dry:
+			return a.resetWould(d, format.value == "json")
+		case format.value == "json":
+			return usagef("-o json goes with --dry-run")
 		}
 		return a.resetDevice(cmd.Context(), d, yes)
 	}
 	return cmd
 }
 
-func (a *app) resetWould(d *device) error {
+func (a *app) resetWould(d *device, asJSON bool) error {
+	c, err := d.compareReset()
+	if err != nil {
+		return permission(err)
+	}
+	switch {
+	case asJSON:
+		doc := deviceReset{TypeMeta: schema.TypeMeta{APIVersion: schema.APIVersion, Kind: "DeviceReset"}, Managed: c != nil, Changes: []schema.Difference{}}
+		if c != nil {
+			doc.More, doc.Trouble = c.More, c.Trouble
+			for i := range c.Changes {
+				doc.Changes = append(doc.Changes, c.Changes[i].Difference)
+			}
+		}
+		err = writeJSON(a.out, doc)
+	case c == nil:
+		fmt.Fprintln(a.out, "nothing is managed here")
+	default:
+		a.writeReset(c)
+	}
+	if err == nil && c != nil {
+		return &exitError{code: exitContent}
+	}
+	return err
+}
+
+// compareReset is nil where nothing is managed.
+func (d *device) compareReset() (*reconcile.Comparison, error) {
 	v, err := reconcile.OpenView(d.state)
 	if errors.Is(err, reconcile.ErrNoState) {
-		fmt.Fprintln(a.out, "nothing is managed here")
-		return nil
+		return nil, nil
 	}
 	if err != nil {
-		return permission(err)
+		return nil, err
 	}
 	defer v.Close()
-	c, err := v.CompareReset()
-	if err != nil {
-		return permission(err)
-	}
-	a.writeReset(c)
-	return &exitError{code: exitContent}
+	return v.CompareReset()
 }
 
 func (a *app) writeReset(c *reconcile.Comparison) {

@@ -57,7 +57,8 @@ usage.`,
   gitopsd validate --changed-since origin/main
   gitopsd validate -o junit=validate.xml -o sarif=validate.sarif
   gitopsd validate -o json | jq -r '.problems[].message'
-  gitopsd validate --explain unknown-field`,
+  gitopsd validate --explain unknown-field
+  gitopsd validate --explain list -o json | jq -r '.rules[].name'`,
 	}
 	outputs.bind(cmd)
 	flags := cmd.Flags()
@@ -69,10 +70,10 @@ usage.`,
 	_ = cmd.RegisterFlagCompletionFunc("explain", completeRule)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if rule != "" {
-			if err := explainsAlone(cmd, args); err != nil {
+			if err := explainsAlone(cmd, args, &outputs); err != nil {
 				return err
 			}
-			return a.explainRule(rule)
+			return a.explainRule(rule, outputs.isJSON())
 		}
 		dir := folder(args, 0)
 		if err := outputs.check(dir); err != nil {
@@ -96,13 +97,18 @@ usage.`,
 }
 
 // explainsAlone refuses what would be left out beside --explain.
-func explainsAlone(cmd *cobra.Command, args []string) error {
+func explainsAlone(cmd *cobra.Command, args []string, outputs *validateOutputs) error {
 	var err error
 	if len(args) > 0 {
 		err = usagef("--explain is of a rule, and looks at no folder")
 	}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if f.Name != "explain" {
+		switch {
+		case f.Name == "explain":
+		case f.Name == "output" && (outputs.isJSON() || outputs.String() == formText):
+		case f.Name == "output":
+			err = errors.Join(err, usagef("--explain goes with -o text or -o json, to standard output"))
+		default:
 			err = errors.Join(err, usagef("--explain goes without --%s", f.Name))
 		}
 	})

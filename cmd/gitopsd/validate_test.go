@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
@@ -163,6 +164,13 @@ func TestExplainRule(t *testing.T) {
 	} {
 		if got := runs(nil, "validate", "--explain", name); got.code != exitUsage || got.stdout != "" || !strings.Contains(got.stderr, want) {
 			t.Errorf("%s: %+v, want %s", name, got, want)
+		}
+	}
+	for name, n := range map[string]int{"list": len(schema.Rules()), "unknown-field": 1} {
+		var doc ruleList
+		got := runs(nil, "validate", "--explain", name, "-o", "json")
+		if err := json.Unmarshal([]byte(got.stdout), &doc); err != nil || got.code != exitOK || doc.Kind != "RuleList" || len(doc.Rules) != n {
+			t.Errorf("%s as JSON: %d rules, %v, exit code %d", name, len(doc.Rules), err, got.code)
 		}
 	}
 	if got := runs(nil, "validate", "somewhere", "--explain", "list"); got.code != exitUsage {

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -29,25 +30,35 @@ func completeRule(*cobra.Command, []string, string) ([]cobra.Completion, cobra.S
 	return ruleNames(), cobra.ShellCompDirectiveNoFileComp
 }
 
+// ruleList is the JSON of gitopsd validate --explain.
+type ruleList struct {
+	schema.TypeMeta
+	Rules []schema.Rule `json:"rules"`
+}
+
 // explainRule prints what a rule wants, with its examples, or the list of all.
-func (a *app) explainRule(name string) error {
-	if name == everyRule {
-		table := view.Table{Head: []string{"RULE", "SEVERITY", "WHAT HOLDS"}}
-		for _, r := range schema.Rules() {
-			table.Row(r.Name, string(r.Severity), r.Summary)
+func (a *app) explainRule(name string, asJSON bool) error {
+	rules := schema.Rules()
+	if name != everyRule {
+		rules = slices.DeleteFunc(rules, func(r schema.Rule) bool { return r.Name != name })
+	}
+	switch {
+	case len(rules) == 0:
+		err := usagef("there is no rule %q", clean(name))
+		if near := nearest(name, ruleNames()); near != "" {
+			return withHint(err, "did you mean %s?", near)
 		}
-		return table.Write(a.out, a.look())
+		return withHint(err, "gitopsd validate --explain %s names all rules", everyRule)
+	case asJSON:
+		return writeJSON(a.out, ruleList{schema.TypeMeta{APIVersion: schema.APIVersion, Kind: "RuleList"}, rules})
+	case name != everyRule:
+		return a.writeRule(rules[0])
 	}
-	for _, r := range schema.Rules() {
-		if r.Name == name {
-			return a.writeRule(r)
-		}
+	table := view.Table{Head: []string{"RULE", "SEVERITY", "WHAT HOLDS"}}
+	for _, r := range rules {
+		table.Row(r.Name, string(r.Severity), r.Summary)
 	}
-	err := usagef("there is no rule %q", clean(name))
-	if near := nearest(name, ruleNames()); near != "" {
-		return withHint(err, "did you mean %s?", near)
-	}
-	return withHint(err, "gitopsd validate --explain %s names all rules", everyRule)
+	return table.Write(a.out, a.look())
 }
 
 func (a *app) writeRule(r schema.Rule) error {

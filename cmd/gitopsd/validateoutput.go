@@ -53,6 +53,9 @@ func (o *validateOutputs) String() string {
 	return strings.Join(words, " ")
 }
 
+// isJSON says that one JSON to standard output is all that is asked for.
+func (o *validateOutputs) isJSON() bool { return o.String() == formJSON }
+
 // Type names the value in the help.
 func (o *validateOutputs) Type() string { return "format[=file]" }
 

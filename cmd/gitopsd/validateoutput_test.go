@@ -106,6 +106,8 @@ func TestReportsThatCannotBe(t *testing.T) {
 		{"-o json=/dev/full", exitCannot, "cannot write the json report to /dev/full: write /dev/full: no space left on device"},
 		{"-o json=/dev/full -o sarif=v.sarif", exitCannot, "no space left"},
 		{"--explain unknown-field --strict", exitUsage, "--explain goes without --strict"},
+		{"--explain unknown-field -o sarif", exitUsage, "--explain goes with -o text or -o json"},
+		{"--explain unknown-field -o json=rule.json", exitUsage, "--explain goes with -o text or -o json"},
 		{"--changed-since=", exitUsage, "it is empty"},
 	} {
 		got := runs(nil, append([]string{"validate", "fleet"}, strings.Fields(c.args)...)...)
