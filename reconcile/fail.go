@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -58,7 +57,7 @@ func (a *Agent) fail(ctx context.Context, stage Stage, err error) Result {
 		w.Boots += p.Boots
 	}
 	lastBoot := acting && w.Boots >= maxBoots
-	proved := stage == StagePostAction && !errors.Is(err, syscall.ENOSPC) // a full disk proves nothing
+	proved := stage == StagePostAction && !failure.OfDisk(err) // which proves nothing
 	final := proved || f.Class == schema.ClassPermanent || usedUp || lastBoot
 	a.log.Warn("attempt failed", "attempt", d.Attempt, "version", d.Version, "stage", stage, "class", f.Class, "tries", w.Tries, "final", final, "error", err)
 	if !final {

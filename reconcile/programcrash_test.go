@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,6 +17,7 @@ type programEnd struct {
 	bad  bool   // the new one does not reach control
 	err  error  // in place of a crash, of one operation
 	all  bool   // of all from there, until the device starts anew
+	new  bool   // only of those that make something new: there are no inodes
 }
 
 var programEnds = []programEnd{
@@ -26,7 +28,14 @@ var programEnds = []programEnd{
 	{name: "no space once", from: "v1.4.0", err: syscall.ENOSPC},
 	{name: "no space", from: "v1.0.0", err: syscall.ENOSPC, all: true},
 	{name: "no space, and no good", from: "v1.4.0", bad: true, err: syscall.ENOSPC, all: true},
+	{name: "no inodes", from: "v1.4.0", err: syscall.ENOSPC, all: true, new: true},
+	{name: "no inodes, and no good", from: "v1.4.0", bad: true, err: syscall.ENOSPC, all: true, new: true},
+	{name: "a bad disk once", from: "v1.4.0", err: syscall.EIO},
+	{name: "a bad disk once, and no good", from: "v1.4.0", bad: true, err: syscall.EIO},
 	{name: "a bad disk", from: "v1.0.0", err: syscall.EIO, all: true},
+	{name: "a bad disk, and no good", from: "v1.0.0", bad: true, err: syscall.EIO, all: true},
+	{name: "read-only", from: "v1.4.0", err: syscall.EROFS, all: true},
+	{name: "read-only, and no good", from: "v1.0.0", bad: true, err: syscall.EROFS, all: true},
 }
 
 // meet has trouble at one operation, that of the launcher included. It gives
@@ -46,6 +55,9 @@ func (e programEnd) meet(t *testing.T, n int) bool {
 	p.step = c.step
 	if e.all {
 		p.step = func(op, path string) error {
+			if e.new && op != "create" && op != "mkdir" {
+				return nil
+			}
 			if err := c.step(op, path); err != nil || c.crashed {
 				return e.err
 			}
@@ -58,7 +70,7 @@ func (e programEnd) meet(t *testing.T, n int) bool {
 	p.boot()
 	p.step, p.control.dead = nil, nil
 	if !c.crashed {
-		if n < 50 {
+		if n < 25 {
 			t.Fatalf("only %d operations: nothing was tested", n)
 		}
 		return false
@@ -79,7 +91,26 @@ func (e programEnd) meet(t *testing.T, n int) bool {
 
 // programStride is how many operations a fast test leaves out; it is prime to
 // those of a written file.
-const programStride = 47
+const programStride = 97
+
+// A report that could not be numbered, since the disk failed just then, says
+// nothing of the program that was to send it.
+func TestDiskFailsOnceWhileAProgramProvesItself(t *testing.T) {
+	p, failed := onPackage(t), false
+	p.assignProgram(2, "v1.1.0", "v1.5.0")
+	p.step = func(op, path string) error {
+		if !failed && op == "rename" && path == installFile && slices.Contains(p.started, "v1.5.0") {
+			failed = true
+			return syscall.EIO
+		}
+		return nil
+	}
+	p.rests()
+	if p.is("v1.1.0", "v1.5.0"); !failed {
+		t.Error("no number was reserved by the new program")
+	}
+	p.outcome(2, schema.OutcomeOK)
+}
 
 func TestTroubleWhileAProgramTakesOver(t *testing.T) {
 	for i, e := range programEnds {

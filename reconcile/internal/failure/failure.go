@@ -86,16 +86,27 @@ func Deferred(component, element, format string, args ...any) error {
 }
 
 // From gives the failure in err; an error of another kind is retryable,
-// because nothing is known of it. Full disks are always retryable.
+// because nothing is known of it. What a disk does is always retryable.
 func From(err error) *Error {
 	var e *Error
 	if !errors.As(err, &e) {
 		return &Error{Class: schema.ClassRetryable, Component: "agent", Err: err}
 	}
-	if e.Class == schema.ClassPermanent && errors.Is(err, syscall.ENOSPC) {
+	if e.Class == schema.ClassPermanent && OfDisk(err) {
 		c := *e
 		c.Class = schema.ClassRetryable
 		return &c
 	}
 	return e
+}
+
+// OfDisk says that the disk is full, fails or can only be read: that proves
+// nothing of a spec, and may be over before the next try.
+func OfDisk(err error) bool {
+	for _, e := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EROFS} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
 }

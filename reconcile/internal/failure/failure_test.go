@@ -20,6 +20,7 @@ func TestFrom(t *testing.T) {
 		{fmt.Errorf("stage: %w", perm), schema.ClassPermanent},
 		{errors.New("anything"), schema.ClassRetryable},
 		{Permanent("files", "/etc/x", "write: %w", syscall.ENOSPC), schema.ClassRetryable},
+		{Permanent("confirm", "", "no answer: %w", syscall.EIO), schema.ClassRetryable},
 		{Deferred("hooks", "busy", "exit 75"), schema.ClassDeferred},
 	} {
 		if got := From(c.err).Class; got != c.want {
