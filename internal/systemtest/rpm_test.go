@@ -5,8 +5,10 @@ package systemtest
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -110,6 +112,37 @@ func theRPM(t *testing.T, dir string) string {
 	return found[0]
 }
 
+// docsDir is where a package has its pages.
+const docsDir = "/usr/share/doc/gitopsd"
+
+// wantDocs looks for every page of the project, with its links to others.
+func (r *rpmRoot) wantDocs() {
+	r.t.Helper()
+	pages := []string{"README.md", "CHANGELOG.md", "LICENSE"}
+	module := os.DirFS("../..")
+	err := fs.WalkDir(module, "docs", func(p string, e fs.DirEntry, err error) error {
+		if err == nil && path.Ext(p) == ".md" {
+			pages = append(pages, p)
+		}
+		return err
+	})
+	if err != nil || len(pages) < 40 {
+		r.t.Fatalf("of the docs there is %q (%v)", pages, err)
+	}
+	for _, p := range pages {
+		want, err := fs.ReadFile(module, p)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		at := r.path(docsDir + "/" + p)
+		if is, err := os.ReadFile(at); err != nil || string(is) != string(want) {
+			r.t.Errorf("%s of the package is not that of the project (%v)", p, err)
+		} else if info, err := os.Stat(at); err != nil || info.Mode().Perm() != 0o644 {
+			r.t.Errorf("%s: %v (%v)", p, info.Mode(), err)
+		}
+	}
+}
+
 // TestSystemRPM takes the rpm through its life: its scripts tell systemd what is
 // due and no more, and neither an upgrade nor its removal touches the
 // configuration, the state, or what is managed.
@@ -144,6 +177,8 @@ func TestSystemRPM(t *testing.T) {
 		t.Errorf("others may look at credentials: %v (%v)", info, err)
 	}
 
+	r.wantDocs()
+
 	kept := map[string]string{
 		"/etc/gitopsd/agent.yaml": "as written\n", "/etc/gitopsd/agent.d/10-site.yaml": "more\n", "/etc/gitopsd/credentials/token": "secret\n",
 		"/etc/systemd/system/gitopsd-agent.service.d/local.conf": "[Service]\n", "/var/lib/gitopsd/current.json": "{}\n", "/etc/edge/version": "one\n",
@@ -177,7 +212,7 @@ func TestSystemRPM(t *testing.T) {
 		t.Errorf("to remove it tells systemd\n%s", told)
 	}
 	whole("after its removal")
-	for _, p := range []string{"/usr/bin/gitopsd", "/usr/lib/systemd/system/gitopsd-agent.service", "/usr/lib/systemd/system/gitopsd.service"} {
+	for _, p := range []string{"/usr/bin/gitopsd", "/usr/lib/systemd/system/gitopsd-agent.service", "/usr/lib/systemd/system/gitopsd.service", docsDir} {
 		if _, err := os.Lstat(r.path(p)); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("after its removal there is %s (%v)", p, err)
 		}
