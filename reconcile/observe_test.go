@@ -267,3 +267,40 @@ func TestObserve_OS(t *testing.T) {
 		t.Errorf("booted as it should be, it would change %q", got)
 	}
 }
+
+// Trouble with the disk: when it is over, the running agent has compared, nothing
+// is touched, and a power cut changes nothing of that. It is here and there; the
+// system test does all.
+func TestObserve_TroubleWithTheDisk(t *testing.T) { observeInTrouble(t, 19) }
+
+func observeInTrouble(t *testing.T, stride int) {
+	eachKind(t, stride, func(t *testing.T, kind string, lasting bool, n int) (more bool) {
+		d := onV1(t)
+		d.assign(2, "v1.1.0", v2(observing))
+		before := d.snapshot()
+		w := &trouble{d: d, fault: troubles[kind](d), at: n, lasting: lasting}
+		d.cfg.Step = w.step
+		if a, err := New(d.cfg); err == nil {
+			for range 3 {
+				_, err = a.Once(t.Context())
+				w.over = true
+			}
+			if r := d.control.last(); err != nil || r.Outcome != schema.OutcomeObserved || r.WouldChange == nil {
+				t.Errorf("running on: %v, report %+v", err, r)
+			}
+			a.Close()
+			w.cut(t)
+		}
+		d.cfg.Step = nil
+		d.once()
+		d.once()
+		r := d.control.last()
+		if left := strays(d); r.Outcome != schema.OutcomeObserved || d.content(desiredFile) != "" || d.snapshot() != before || len(left) > 0 {
+			t.Errorf("after a power cut: report %+v, left %v, the device is\n%s", r, left, d.snapshot())
+		}
+		if t.Failed() {
+			t.Logf("operation %d: %s", n, w.hit)
+		}
+		return w.count >= n
+	})
+}

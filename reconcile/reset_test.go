@@ -171,3 +171,36 @@ func TestResetKeepsWhatWasSetAside(t *testing.T) {
 		}
 	}
 }
+
+// A reset meets trouble with the disk: where it says that it is done, it is, and
+// otherwise the next one brings it to its end. It is here and there; the system
+// test does all.
+func TestResetInTrouble(t *testing.T) { resetInTrouble(t, 29) }
+
+func resetInTrouble(t *testing.T, stride int) {
+	want := factory(t)
+	eachKind(t, stride, func(t *testing.T, kind string, lasting bool, n int) (more bool) {
+		d := onV1(t)
+		d.write(snoozeFile, "{}")
+		d.assign(2, "v1.1.0", v2(observing))
+		d.wantOnce(0, "compared")
+		w := &trouble{d: d, fault: troubles[kind](d), at: n, lasting: lasting}
+		d.cfg.Step = w.step
+		_, err := Reset(t.Context(), d.cfg, agreed)
+		d.cfg.Step = nil
+		if left, _ := os.ReadDir(d.host(stateDir)); err == nil && (d.snapshot() != want || len(left) > 0) {
+			t.Errorf("it says that it is done, and there is %v, and the device\n%s", left, d.snapshot())
+		}
+		w.cut(t)
+		if _, err := Reset(t.Context(), d.cfg, agreed); err != nil && !errors.Is(err, ErrNoState) {
+			t.Errorf("when it is over: %v", err)
+		}
+		if left, _ := os.ReadDir(d.host(stateDir)); d.snapshot() != want || !onlyAside(left) {
+			t.Errorf("when it is over, there is %v, and the device\n%s", left, d.snapshot())
+		}
+		if t.Failed() {
+			t.Logf("operation %d: %s; the first said %v", n, w.hit, err)
+		}
+		return w.count >= n
+	})
+}

@@ -13,6 +13,10 @@ func TestSystemTroubleWithTheDisk(t *testing.T) {
 	eachTrouble(t, func(string, bool, int) (first, stride int) { return 1, 1 })
 }
 
+func TestSystemObserve_TroubleWithTheDisk(t *testing.T) { observeInTrouble(t, 1) }
+
+func TestSystemResetInTrouble(t *testing.T) { resetInTrouble(t, 1) }
+
 // laterStride leaves out most of the moments at which the power goes after a
 // sync that failed; the seven is prime to the operations of a written file.
 const laterStride = 7

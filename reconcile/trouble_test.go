@@ -214,6 +214,19 @@ func eachTrouble(t *testing.T, which func(way string, lasting bool, i int) (firs
 	}
 }
 
+// eachKind runs all kinds of trouble, each at the operations of a stride for as
+// long as there are more.
+func eachKind(t *testing.T, stride int, meet func(t *testing.T, kind string, lasting bool, n int) (more bool)) {
+	for i, kind := range slices.Sorted(maps.Keys(troubles)) {
+		for j, lasting := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, lasting=%t", kind, lasting), func(t *testing.T) {
+				for n := 1 + (3*i+j)%stride; meet(t, kind, lasting, n) && !t.Failed(); n += stride {
+				}
+			})
+		}
+	}
+}
+
 // meet has the device meet the trouble in one pass, and then looks what it
 // comes to. It gives false where there was no such operation.
 func (w *trouble) meet(t *testing.T, states map[string]string, want string) bool {
