@@ -50,7 +50,7 @@ func (n *Notes) Close() error { return n.root.Close() }
 // Hold keeps the device as it is until [Notes.Unhold]: no update begins and
 // nothing is repaired.
 func (n *Notes) Hold(reason string) error {
-	return n.write(holdFile, []byte(strings.TrimSpace(reason)+"\n"))
+	return n.write(holdFile, []byte(strings.TrimSpace(reason)+"\n"), writeState)
 }
 
 // Held is the reason of the hold, nil where there is none.
@@ -82,7 +82,7 @@ func (n *Notes) Snooze(d time.Duration, reason string) (*Snooze, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode the snooze: %w", err)
 	}
-	return s, n.write(snoozeFile, append(b, '\n'))
+	return s, n.write(snoozeFile, append(b, '\n'), writeState)
 }
 
 // Wake ends a snooze; was says that there was one.
@@ -125,16 +125,18 @@ func (n *Notes) KeepConfig(files map[string]string) error {
 	if len(b) > configLimit {
 		return fmt.Errorf("the configuration has %d bytes, more than the %d that are kept", len(b), configLimit)
 	}
-	return n.write(configFile, append(b, '\n'))
+	return n.write(configFile, append(b, '\n'), func(root *disk.Root, p string, data []byte) error { return root.WriteFile(p, data, secret) })
 }
 
-func (n *Notes) write(p string, data []byte) error {
+// write puts a note in its place. What stops a device is worth the room that is
+// set aside on a full disk.
+func (n *Notes) write(p string, data []byte, put func(root *disk.Root, p string, data []byte) error) error {
 	var err error
 	for range noteTries {
 		if _, err = n.root.MkdirAll(stateDir, privDir); err != nil {
 			break
 		}
-		if err = n.root.WriteFile(p, data, secret); !errors.Is(err, fs.ErrNotExist) {
+		if err = put(n.root, p, data); !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
 	}
