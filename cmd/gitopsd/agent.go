@@ -201,7 +201,7 @@ func (a *app) agent(ctx context.Context, spec schema.AgentSpec, files *agentFile
 	if run.once {
 		err := a.agentOnce(ctx, agent, control)
 		if s := agent.Standing(); err == nil && s.Report.Generation == 0 && s.Report.Assigned != "" && s.Last == nil {
-			a.sayln("hint: devices/%s.yaml in the fleet repository makes this device one of the fleet; the sweep after it assigns", spec.Device)
+			a.sayln("hint: devices/%s.yaml in the fleet repository makes this device one of the fleet; gitopsd explain %s, at a desk, says what it waits for", spec.Device, spec.Device)
 		}
 		return err
 	}

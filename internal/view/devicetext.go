@@ -183,9 +183,13 @@ func MonitorText(m *schema.MonitorState) string {
 func deviceLine(e *Explanation) string {
 	var parts []string
 	if o := e.Observed; o != nil {
-		parts = append(parts, string(o.Phase))
-		if o.Reason != "" {
-			parts[0] += ": " + said(o.Reason, "")
+		switch {
+		case o.Reason != "":
+			parts = append(parts, string(o.Phase)+": "+said(o.Reason, ""))
+		case o.Phase == schema.PhaseUpdated && o.Attempt == 0:
+			parts = append(parts, "nothing applied there yet")
+		default:
+			parts = append(parts, string(o.Phase))
 		}
 		switch {
 		case o.Online:

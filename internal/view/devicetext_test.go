@@ -60,6 +60,10 @@ func TestExplainDevice(t *testing.T) {
 		"units    edge.service failed · 2 active · 1 inactive\n",
 		"monitors root: 97% in use, critical · load: 160% in use, warning\n")
 
+	fresh := halted()
+	fresh.Devices["devices/gw-1.yaml"] = status("gw-1", "Disabled", "", func(d *schema.DeviceStatus) { d.Observed.Attempt = 0 })
+	wantText(t, explainText(t, Question{Path: "devices/gw-1.yaml", Status: fresh}), "device   nothing applied there yet · online\n")
+
 	many := make([]schema.Difference, 30)
 	for i := range many {
 		many[i] = schema.Difference{Field: "files", Name: "/etc/a", Do: schema.DoCreate}

@@ -24,7 +24,7 @@ func status(id, code, reason string, change func(*schema.DeviceStatus)) *schema.
 	d := &schema.DeviceStatus{
 		Metadata: schema.Metadata{Name: id}, Policy: "gateways",
 		Verdict:  schema.Verdict{Code: code, Target: "v1.5.0", Reason: reason},
-		Observed: &schema.Observed{Version: "v1.4.2", Phase: schema.PhaseUpdated, Online: true},
+		Observed: &schema.Observed{Version: "v1.4.2", Phase: schema.PhaseUpdated, Attempt: 4, Online: true},
 	}
 	if change != nil {
 		change(d)
