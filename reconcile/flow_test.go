@@ -218,6 +218,47 @@ func TestAfterHookFailureRollsBackForGood(t *testing.T) {
 	d.wantOnce(0, "updated from v1.0.0 to v1.1.0")
 }
 
+// The error is over once what the device runs is assigned to it again, and stays
+// so without control.
+func TestWhatRunsIsAssignedAgain(t *testing.T) {
+	d := onV1(t)
+	bad := v2(hook("afterUpdating", "/bin/false"))
+	d.assign(2, "v1.1.0", bad)
+	d.wantOnce(1, "failed")
+	d.recall(2)
+	d.wantOnce(0, "v1.1.0 was failed")
+	if r := d.control.last(); r.Phase != schema.PhaseError {
+		t.Fatalf("report: %+v", r)
+	}
+	d.control.reports = nil
+	d.assign(1, "v1.0.0", v1)
+	d.wantOnce(0, "nothing to do: on v1.0.0")
+	good := func(when string) {
+		t.Helper()
+		r := d.control.last()
+		if r.Phase != schema.PhaseUpdated || r.Attempt != 1 || r.Outcome != schema.OutcomeOK || !r.Settled || r.Recalled != 2 || len(r.Failures) > 0 || r.Reason != "" {
+			t.Errorf("%s, the report is %+v", when, r)
+		}
+		if strings.Contains(d.control.phases(), "Applying") {
+			t.Errorf("%s, the device has changed itself", when)
+		}
+	}
+	good("assigned again")
+	d.control.lookErr = errors.New("no network")
+	d.wantOnce(1, "control did not answer")
+	good("without control")
+	d.control.lookErr = nil
+
+	d.assign(2, "v1.1.0", bad) // what failed is not begun again
+	d.wantOnce(0, "nothing to do: on v1.0.0")
+	good("with an old number")
+	d.assign(3, "v1.2.0", bad)
+	d.wantOnce(1, "failed")
+	if r := d.control.last(); r.Phase != schema.PhaseError || r.Attempt != 3 || r.Recalled != 0 {
+		t.Errorf("the next failure is reported as %+v", r)
+	}
+}
+
 func TestB74_FirstReleaseFails(t *testing.T) {
 	d := newDevice(t)
 	d.write("/etc/edge/edge.conf", "from the factory\n")

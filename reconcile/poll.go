@@ -112,6 +112,8 @@ func (a *Agent) consider(ctx context.Context, d schema.Delivery, problem string)
 		return a.update(ctx)
 	case admitGoOn:
 		return a.update(ctx)
+	case admitSame:
+		res = a.stay(ctx, d.Assignment)
 	default:
 		res = a.unchanged()
 	}
@@ -262,6 +264,25 @@ func (a *Agent) alreadyThere(ctx context.Context, doc *schema.Assignment) Result
 	}
 	a.tell(ctx)
 	return Result{Summary: fmt.Sprintf("already on %s", doc.Version)}
+}
+
+// stay takes it that what the device runs is assigned to it again, though later
+// attempts ended otherwise: how they ended says nothing any more of how it is.
+func (a *Agent) stay(ctx context.Context, doc *schema.Assignment) Result {
+	st, f := &a.store.attempts, a.facts()
+	last := st.last()
+	known := last == nil || last.Attempt == doc.Attempt && st.Dropped == 0
+	if known || doc.Attempt != f.currentAttempt || doc.Version != f.version || doc.Digest != f.digest || !f.onCurrent {
+		return a.unchanged()
+	}
+	att := st.clone()
+	att.again(&a.store.current)
+	if err := a.store.saveAttempts(att); err != nil {
+		return a.stateFailed(err)
+	}
+	a.log.Info("assigned again", "version", doc.Version, "attempt", doc.Attempt)
+	a.tell(ctx)
+	return a.unchanged()
 }
 
 // stateFailed is the result when the record of what is being done cannot be

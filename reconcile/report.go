@@ -61,6 +61,9 @@ func (a *Agent) report() *schema.Report {
 		r.Attempt, r.Digest, r.Begun, r.Outcome = last.Attempt, last.Digest, last.Begun, last.Outcome
 		r.Stage, r.Reason, r.Failures = last.Stage, last.Reason, slices.Clone(last.Failures)
 		r.Phase = schema.PhaseError
+		if n := st.highest(); n > last.Attempt {
+			r.Recalled = n // whoever numbers attempts anew has to be above it
+		}
 		switch last.Outcome {
 		case schema.OutcomeOK:
 			r.Phase = schema.PhaseUpdated

@@ -62,8 +62,9 @@ type attempts struct {
 	Generation int64 `json:"generation,omitempty"`
 	// Hold is what that document said of it: it is obeyed without control too.
 	Hold *schema.Reason `json:"hold,omitempty"`
-	// Ended are the last attempts that ended, oldest first. Nothing at or
-	// below the highest of them is ever begun.
+	// Ended are the last attempts that ended, oldest first; what was assigned
+	// again since is the newest. Nothing at or below the highest of them is ever
+	// begun.
 	Ended []ended `json:"ended,omitempty"`
 	// Dropped is the newest attempt that was taken back before it began.
 	Dropped   int64     `json:"dropped,omitempty"`
@@ -168,15 +169,24 @@ func (a *attempts) highest() int64 {
 	return n
 }
 
-// last is the attempt that ended with the highest number, nil if none did.
+// last is the newest attempt that ended, nil if none did.
 func (a *attempts) last() *ended {
-	var l *ended
-	for i := range a.Ended {
-		if l == nil || a.Ended[i].Attempt >= l.Attempt {
-			l = &a.Ended[i]
+	if len(a.Ended) == 0 {
+		return nil
+	}
+	return &a.Ended[len(a.Ended)-1]
+}
+
+// again makes the attempt of a current spec the newest once more.
+func (a *attempts) again(cur *record) {
+	e := ended{Attempt: cur.Attempt, Version: cur.Version, Digest: cur.Digest, Outcome: schema.OutcomeOK, Begun: true, At: cur.OKAt}
+	for _, o := range a.Ended {
+		if o.Attempt == cur.Attempt {
+			e = o
 		}
 	}
-	return l
+	a.end(e)
+	a.Dropped = 0
 }
 
 // of gives what is known of an attempt's work.

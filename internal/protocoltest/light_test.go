@@ -20,6 +20,7 @@ type lightDisk struct {
 	generation int64 // newest seen
 	held       bool  // so said the newest document
 	last       lightEnd
+	again      int64 // the last attempt, if what the device runs was assigned again since
 	current    schema.SpecRef
 	unknown    bool // what the device runs was lost
 	okAt       time.Time

@@ -77,6 +77,7 @@ type meaning int
 const (
 	means meaning = iota // nothing
 	drop
+	same
 	wait
 	done
 	begin
@@ -97,7 +98,7 @@ func (a *lightAgent) admit(dl schema.Delivery, problem string) (meaning, string)
 		if d.desired != nil {
 			return drop, ""
 		}
-		return means, ""
+		return same, ""
 	case doc.Hold != nil:
 		return wait, ""
 	case doc.Version == d.current.Version && doc.Digest == d.current.Digest && d.direction == "" && !d.unknown && d.observes == 0:
@@ -139,8 +140,23 @@ func (a *lightAgent) consider(ctx context.Context, dl schema.Delivery, problem s
 		return a.update(ctx)
 	case goOn:
 		return a.update(ctx)
+	case same:
+		return false, a.stay(ctx, doc)
 	}
 	return false, nil
+}
+
+// stay notices that what the device runs is assigned to it again.
+func (a *lightAgent) stay(ctx context.Context, doc *schema.Assignment) error {
+	d := &a.m.disk
+	known := d.last.attempt == doc.Attempt || d.again == d.last.attempt
+	if known && d.dropped == 0 || doc.Attempt != d.current.Attempt || doc.Digest != d.current.Digest || d.direction != "" || d.unknown || d.observes != 0 {
+		return nil
+	}
+	if err := a.save("that it is assigned again", func(d *lightDisk) { d.again, d.dropped = d.last.attempt, 0 }); err != nil {
+		return err
+	}
+	return a.tell(ctx)
 }
 
 func (a *lightAgent) saw(doc *schema.Assignment) error {

@@ -27,7 +27,7 @@ func (a *lightAgent) carryOut(ctx context.Context) error {
 	}
 	if err := a.save("ok", func(d *lightDisk) {
 		d.last, d.direction, d.dropped, d.tries = lightEnd{des.Attempt, schema.OutcomeOK, true, des.Digest, ""}, "", 0, 0
-		d.osFrom, d.pending = "", lightBoot{}
+		d.begun, d.osFrom, d.pending = 0, "", lightBoot{}
 	}); err != nil {
 		return err
 	}

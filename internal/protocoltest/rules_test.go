@@ -157,6 +157,12 @@ var (
 			{name: "who lost its attempts goes on to observe", file: "reconcile/store.go", by: "reconcile",
 				old: `attempts{Format: attemptsFormat, Observes: s.observed()}`, new: `attempts{Format: attemptsFormat}`},
 		}},
+		{"A device whose current attempt is assigned again takes its phase from that one, whatever has ended since.", []rule{
+			{name: "what is assigned again ends the error", file: "reconcile/poll.go", real: true,
+				old: `		res = a.stay(ctx, d.Assignment)`, new: `		res = a.unchanged()`},
+			{name: "what is assigned again hides no number", file: "reconcile/report.go", by: "reconcile",
+				old: `			r.Recalled = n //`, new: `			_ = n //`},
+		}},
 		{"A device whose own records cannot be read is another installation.", []rule{
 			{name: "who lost its attempts is another installation", file: "reconcile/store.go", real: true,
 				old: `	okCur := read(currentFile,`, new: `	if !okAtt {
@@ -250,7 +256,7 @@ var (
 				p.holders = append(p.holders, d.ID)`},
 		}},
 		{"A recall publishes a document without a spec; a device that defers only begins one.", []rule{
-			{name: "a document without a spec does not bear the recalled number", file: "internal/sweep/draft.go",
+			{name: "a document without a spec does not bear the recalled number", file: "internal/sweep/document.go",
 				old: `	next.Attempt = d.lastGood(a.Attempt)
 	next.Recalled = a.Attempt`,
 				new: `	next.Attempt, next.Spec, next.Version, next.Digest = a.Attempt, d.kept.Spec, a.Version, a.Digest`},
@@ -274,9 +280,15 @@ var (
 				old: `case a.Recalled != "" && a.RecallDelivered && !begins(d, a):`, new: `case a.Recalled != "" && a.RecallDelivered:`},
 		}},
 		{"If the recalled attempt turns out well, the next document carries its spec and number again.", []rule{
-			{name: "a success after its recall gives the spec back", file: "internal/sweep/draft.go",
+			{name: "a success after its recall gives the spec back", file: "internal/sweep/document.go",
 				old: `		next.Spec = m.Rendered.Spec
 `, new: ``},
+		}},
+		{"So does the next document of a device that runs what is wanted of it, once later attempts have ended otherwise, and none as lost.", []rule{
+			{name: "what runs is assigned again once it is wanted", file: "internal/sweep/document.go",
+				old: `	if !d.onIt || `, new: `	if true || `},
+			{name: "a lost device is told of nothing else before it was heard", file: "internal/sweep/document.go", by: "internal/sweep",
+				old: `last.Outcome == schema.OutcomeLost || r == nil`, new: `r == nil`},
 		}},
 		{"What has changed anything ends as ok, failed or lost; refused and exhausted end what has not.", []rule{
 			{name: "what has changed anything ends as ok, failed or lost", file: "planner/evidence.go",
@@ -334,7 +346,7 @@ var (
 	return nil`},
 			{name: "a delivery goes only once its device knows that it left", file: "internal/sweep/publish.go", by: "internal/sweep",
 				old: `known != "" && p.sawItsLast(dr.id) {`, new: `known != "" {`},
-			{name: "a device that is back is told so", file: "internal/sweep/draft.go",
+			{name: "a device that is back is told so", file: "internal/sweep/document.go",
 				old: `	if last := d.status.Assignment; d.doc == nil && last != nil {`, new: `	if last := d.status.Assignment; false && d.doc == nil && last != nil {`},
 		}},
 	}

@@ -194,6 +194,9 @@ func (g *ghost) atRest() (why string) {
 			if s.Observed == nil || s.Observed.Version != w.targetOf(dev.id) {
 				return dev.id + " is said to be current, and is not on the target"
 			}
+			if s.Observed.Phase == schema.PhaseError {
+				return dev.id + " runs what is wanted of it, and is in Error"
+			}
 			if n := len(s.Attempts); n > 0 && s.Attempts[n-1].Outcome == schema.OutcomeOK && (a == nil || a.Spec == nil || a.Attempt != s.Attempts[n-1].Attempt) {
 				return "what " + dev.id + " runs is not what its document says"
 			}

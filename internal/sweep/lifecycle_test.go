@@ -320,7 +320,10 @@ func TestAttemptsAreBounded(t *testing.T) {
 	now := epoch
 	for i := int64(1); i <= 200; i++ {
 		o := schema.OutcomeDeferred
-		if i%3 == 0 {
+		switch {
+		case i == 10, i == 20:
+			o = schema.OutcomeOK
+		case i%3 == 0:
 			o = schema.OutcomeFailed
 		}
 		d.status.Attempts = append(d.status.Attempts, schema.Attempt{Attempt: i, Outcome: o, EndedAt: &now})
@@ -335,7 +338,10 @@ func TestAttemptsAreBounded(t *testing.T) {
 			t.Fatal("out of order")
 		}
 	}
-	if failures != keptFailures || len(d.status.Attempts) > keptFailures+keptAttempts {
+	if d.attempt(10) != nil || d.lastGood(200) != 20 {
+		t.Error("what the device runs is not known any more, or what it ran before still is")
+	}
+	if failures != keptFailures || len(d.status.Attempts) > keptFailures+keptAttempts+1 {
 		t.Errorf("kept %d attempts with %d failures", len(d.status.Attempts), failures)
 	}
 	if d.lastNumber() != 200 {

@@ -141,7 +141,7 @@ func (p *pass) makeDrafts(res planner.Result) {
 func (p *pass) draft(i int) *draft {
 	dr := newDraft(&p.d.memory.entries[i], &p.d.memory.devices[i])
 	if dr.member != nil {
-		dr.heard = p.final.Verdicts[i].Heard
+		dr.heard, dr.onIt = p.final.Verdicts[i].Heard, p.final.Verdicts[i].Code == planner.Current
 	}
 	if p.rebuilt {
 		dr.complete(p.fleet.fleet)

@@ -208,6 +208,58 @@ func TestLostComesBackOK(t *testing.T) {
 	}
 }
 
+// Once what a device runs is wanted of it again, it is told so: it would be in
+// Error for ever.
+func TestWhatRunsIsAssignedAgain(t *testing.T) {
+	w, d, dev := settled(t, 3)
+	dev.bad["v1.1.0"] = true
+	w.until(d, "it fails", func() bool { return w.attempt(dev.id, 2).Outcome == schema.OutcomeFailed })
+	w.rounds(d, 2)
+	recall := w.status().Devices[dev.id].Assignment
+	if recall.Spec != nil || recall.Recalled != 2 {
+		t.Fatalf("after the failure the document is %+v", recall)
+	}
+	w.change("back to v1.0.0", "targetVersion", "v1.0.0")
+	w.pass(time.Minute)
+	w.sweep(d)
+	if doc := w.status().Devices[dev.id].Assignment; doc.Spec == nil || doc.Attempt != 1 || doc.Version != "v1.0.0" || doc.Recalled != 0 || doc.Generation != recall.Generation+1 {
+		t.Fatalf("back on what runs, the document is %+v", doc)
+	}
+	w.rounds(d, 2)
+	if w.code(dev.id) != "Current" || w.attempt(dev.id, 2).Outcome != schema.OutcomeFailed {
+		t.Errorf("the device is %s, its attempts %+v", w.code(dev.id), w.status().Devices[dev.id].Status.Attempts)
+	}
+	w.pass(time.Minute)
+	if p := w.sweep(d); p.Committed {
+		t.Error("a sweep that changes nothing commits")
+	}
+	w.change("v1.2.0", "targetVersion", "v1.2.0")
+	w.until(d, "it goes on", func() bool { return dev.current.Version == "v1.2.0" })
+	if a := w.attempt(dev.id, 3); a.Version != "v1.2.0" {
+		t.Errorf("the next attempt is %+v", a)
+	}
+}
+
+// One that was given up may be at work yet: told of another attempt, it would
+// not say any more how this one ended.
+func TestLostDeviceIsHeardFirst(t *testing.T) {
+	w, d, dev := settled(t, 3)
+	dev.bad["v1.1.0"] = true
+	w.until(d, "it acts", func() bool { return dev.acting() != 0 })
+	dev.off = true
+	w.rounds(d, 35)
+	w.change("back to v1.0.0", "targetVersion", "v1.0.0")
+	w.rounds(d, 2)
+	if doc := w.status().Devices[dev.id].Assignment; w.code(dev.id) != "Current" || doc.Spec != nil || doc.Recalled != 2 {
+		t.Fatalf("the lost device is %s, its document %+v", w.code(dev.id), doc)
+	}
+	dev.off = false
+	w.rounds(d, 3)
+	if doc := w.status().Devices[dev.id].Assignment; w.attempt(dev.id, 2).Outcome != schema.OutcomeFailed || doc.Spec == nil || doc.Attempt != 1 {
+		t.Fatalf("it was heard, its attempt is %+v, its document %+v", w.attempt(dev.id, 2), doc)
+	}
+}
+
 func TestNewInstallationEndsAttemptAsLost(t *testing.T) {
 	w, d, dev := settled(t, 2)
 	dev.install, dev.seq = "install-new", 0
