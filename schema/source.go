@@ -206,6 +206,9 @@ func (s *dirSource) entry(p string, d fs.DirEntry) (Entry, bool, error) {
 		return Entry{Path: p, ID: p, Size: -1}, true, nil
 	}
 	f, err := s.root.Open(p)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Entry{}, false, nil // gone since it was listed, as what editors write beside a file
+	}
 	if err != nil {
 		return Entry{}, false, fmt.Errorf("read %s: %w", p, err)
 	}

@@ -182,3 +182,27 @@ func TestDirSource(t *testing.T) {
 		t.Error("DirSource of a missing folder: no error")
 	}
 }
+
+// An editor that replaces a file has another one beside it for a moment. One that
+// is gone again when it would be read is not there.
+func TestAFileThatVanishesIsNotThere(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, ".gateways.yaml123")
+	if err := os.WriteFile(name, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := openDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed, err := os.ReadDir(dir)
+	if err != nil || len(listed) != 1 {
+		t.Fatal(listed, err)
+	}
+	if err := os.Remove(name); err != nil {
+		t.Fatal(err)
+	}
+	if e, ok, err := s.entry(listed[0].Name(), listed[0]); ok || err != nil {
+		t.Errorf("%+v, %v, %v", e, ok, err)
+	}
+}
