@@ -59,6 +59,17 @@ func (m *Machine) wire(ctx context.Context) error {
 	return nil
 }
 
+// forget takes away what an earlier boot has made of the network, whose
+// namespace outlives the machine's power.
+func (m *Machine) forget() error {
+	c := exec.Command("nsenter", "--net=/run/netns/"+m.name, "chroot", m.Path("/"), "sh", "-e", "-c",
+		"nft flush ruleset; ip -oneline link show type bridge | while IFS=': ' read -r _ bridge _; do ip link delete \"$bridge\"; done")
+	if out, err := c.CombinedOutput(); err != nil {
+		return fmt.Errorf("forget the network of before: %w: %s", err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}
+
 // Unplug takes the machine's network cable out.
 func (m *Machine) Unplug() error { return ip("link", "set", m.near, "down") }
 

@@ -50,6 +50,9 @@ func (m *Machine) once() error {
 		return err
 	}
 	defer console.Close()
+	if err := m.forget(); err != nil {
+		return err
+	}
 	var enter strings.Builder
 	for _, h := range hierarchies {
 		group := filepath.Join(h, m.name)
@@ -70,7 +73,8 @@ func (m *Machine) once() error {
 		"--capability=all", "--system-call-filter=add_key keyctl bpf",
 		"--bind=" + filepath.Join(m.dir, "containers") + ":/var/lib/containers", // an overlay cannot lie on an overlay
 		"--boot"}, disk...)...)
-	c.Env = append(os.Environ(), "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1")
+	c.Env = append(os.Environ(), "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1",
+		"SYSTEMD_NSPAWN_API_VFS_WRITABLE=network") // for the bridges of podman; what the host shares stays read-only
 	c.Stdout, c.Stderr = console, console
 	if err := c.Start(); err != nil {
 		return err
