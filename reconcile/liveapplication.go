@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,19 +13,43 @@ import (
 	"github.com/gitopsd/gitopsd/schema"
 )
 
-// LiveApplication is a set of quadlet files as a spec would have to write it.
+// LiveApplication is a set of quadlet files, or a compose file, as a spec would
+// have to write it.
 type LiveApplication struct {
-	Name   string
-	Folder string               // as a spec has it
-	Files  map[string]*LiveFile // its quadlet files, by name
-	Beside []*LiveFile          // what stands in its own folder, or is named by a .kube file
-	Pods   []string             // paths of the files beside that .kube files name
+	Name    string
+	Compose *LiveCompose         // nil = it is of quadlets, as all that follows
+	Folder  string               // as a spec has it
+	Files   map[string]*LiveFile // its quadlet files, by name
+	Beside  []*LiveFile          // what stands in its own folder, or is named by a .kube file
+	Pods    []string             // paths of the files beside that .kube files name
 }
 
-// Application reads the quadlet files of an application. from is the folder
-// that they are in, or that file in the folder of all quadlets which is to be
-// taken with those that it names; "" = whichever is called as the application.
-func (l *Live) Application(name, from string) (*LiveApplication, error) {
+// Application reads the files of an application: its quadlets or, where from is
+// an absolute path, or where no quadlets are called as it is and containers of a
+// project are, its compose file.
+func (l *Live) Application(ctx context.Context, name, from string) (*LiveApplication, error) {
+	app := &LiveApplication{Name: name}
+	var none error
+	if !path.IsAbs(from) {
+		if app, none = l.quadlets(name, from); from != "" || !errors.Is(none, errNoQuadlets) {
+			return app, none
+		}
+		app = &LiveApplication{Name: name}
+	}
+	var err error
+	if app.Compose, err = l.readCompose(ctx, name, from); errors.Is(err, errNoProject) {
+		err = fmt.Errorf("%w; %w", none, err)
+	}
+	return app, err
+}
+
+// errNoQuadlets: nothing is called as the application.
+var errNoQuadlets = errors.New("NAME=FILE and NAME=FOLDER say where else they are")
+
+// quadlets reads the quadlet files of an application. from is the folder that
+// they are in, or that file in the folder of all quadlets which is to be taken
+// with those that it names; "" = whichever is called as the application.
+func (l *Live) quadlets(name, from string) (*LiveApplication, error) {
 	from = cmp.Or(from, name)
 	app := &LiveApplication{Name: name, Files: map[string]*LiveFile{}}
 	if !schema.IsQuadlet(from) {
@@ -137,7 +162,7 @@ func (l *Live) readFlat(app *LiveApplication, begin string) error {
 		}
 	}
 	if len(next) == 0 {
-		return fmt.Errorf("%s has neither a folder %s with quadlet files nor one of that name; NAME=FILE and NAME=FOLDER say where else they are", folder, begin)
+		return fmt.Errorf("%s has neither a folder %s with quadlet files nor one of that name; %w", folder, begin, errNoQuadlets)
 	}
 	for len(next) > 0 {
 		for _, file := range next {

@@ -35,7 +35,10 @@ or restarted, so whatever could not be that is refused, all of it at once.
 
 The quadlet files of --application web are those of /etc/containers/systemd/web
 or, where that is none, web.container and its like in the folder above, with
-those that they name. web=FOLDER and web=FILE say where else they are.
+those that they name. web=FOLDER and web=FILE say where else they are. Where
+there are none, it is the compose file of the containers that podman-compose
+has made for the project web; web=/PATH names that file, or its folder. The
+first release makes these containers anew; the document says what else it lacks.
 
 Without --to the document is printed, and every content stands in it. With --to,
 a folder of a fleet repository, it becomes devices/ID.yaml there, and contents
@@ -48,12 +51,13 @@ refused, since all who read the repository would read it; --secrets takes it.`,
 		Example: `  gitopsd agent import --device gw-1 --file /etc/chrony.conf
   gitopsd agent import --to ~/fleet --file /etc/motd --unit edge.service
   gitopsd agent import --to ~/fleet --label site=oslo --unit edge.timer
-  gitopsd agent import --application web --application db=my_db.container`,
+  gitopsd agent import --application web --application db=my_db.container
+  gitopsd agent import --application shop=/opt/shop --to ~/fleet`,
 	}
 	options := bindLocal(cmd)
 	cmd.Flags().StringArrayVar(&o.files, "file", nil, "`path` of a file to have; may be given again")
 	cmd.Flags().StringArrayVar(&o.units, "unit", nil, "`name` of a unit of systemd to have; may be given again")
-	cmd.Flags().StringArrayVar(&o.applications, "application", nil, "`name` of an application to have, or NAME=FOLDER, or NAME=FILE; may be given again")
+	cmd.Flags().StringArrayVar(&o.applications, "application", nil, "`name` of an application to have, or NAME=FOLDER, or NAME=FILE, or NAME=/PATH; may be given again")
 	cmd.Flags().StringArrayVar(&o.labels, "label", nil, "`key=value` of a label of the device; may be given again")
 	cmd.Flags().Var((*nonEmpty)(&o.device), "device", "`id` of the device (default that of the agent's configuration)")
 	cmd.Flags().Var((*nonEmpty)(&o.to), "to", "`folder` of the fleet repository to write to")
@@ -94,7 +98,7 @@ func (a *app) importDevice(ctx context.Context, d *device, o importOptions) erro
 		return permission(err)
 	}
 	defer live.Close()
-	i.read(live)
+	i.read(ctx, live)
 	if err := errors.Join(i.refused...); err != nil {
 		return permission(err)
 	}
@@ -121,6 +125,11 @@ func (i *imported) changes() ([]fileChange, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write the device: %w", err)
 	}
+	var head []byte
+	for _, note := range i.notes {
+		head = fmt.Appendf(head, "# %s\n", clean(note))
+	}
+	text = append(head, text...)
 	list := []fileChange{{path: "devices/" + i.options.device + ".yaml", after: text}}
 	for _, name := range slices.Sorted(maps.Keys(i.beside)) {
 		list = append(list, fileChange{path: name, after: i.beside[name]})

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -30,7 +31,7 @@ type imported struct {
 }
 
 // read takes everything that was named, and notes what cannot be had.
-func (i *imported) read(live *reconcile.Live) {
+func (i *imported) read(ctx context.Context, live *reconcile.Live) {
 	files := map[string]any{}
 	for _, p := range i.options.files {
 		if f, err := live.File(path.Clean(p)); err != nil {
@@ -50,9 +51,13 @@ func (i *imported) read(live *reconcile.Live) {
 	applications, taken := map[string]any{}, map[string]string{}
 	for _, arg := range i.options.applications {
 		name, from, _ := strings.Cut(arg, "=")
-		app, err := live.Application(name, from)
+		app, err := live.Application(ctx, name, from)
 		if err != nil {
 			i.refuse("application "+name, err)
+			continue
+		}
+		if app.Compose != nil {
+			applications[name] = map[string]any{"compose": i.compose(name, app.Compose)}
 			continue
 		}
 		quadlets := i.quadlets(app, taken)
@@ -146,6 +151,24 @@ func (i *imported) quadlets(app *reconcile.LiveApplication, taken map[string]str
 	return all
 }
 
+// compose is a compose file as a spec writes it, with what a release cannot take
+// over of the project that runs.
+func (i *imported) compose(name string, c *reconcile.LiveCompose) map[string]any {
+	one := i.content(c.File)
+	if c.Env != nil {
+		one["envFile"] = i.content(c.Env)
+	}
+	if c.Runs {
+		i.notes = append(i.notes, fmt.Sprintf("the containers of the project %s are not taken over: the first release makes them anew, once; named volumes stay, and those without a name go with their containers", name))
+	} else {
+		i.notes = append(i.notes, fmt.Sprintf("no containers of a project %s are here: what runs from %s by docker, or under another name, goes on beside the application, with other volumes, until somebody ends it", name, c.File.Path))
+	}
+	i.notes = append(i.notes,
+		fmt.Sprintf("what starts the project %s with the machine now, such as a unit of systemd, is not in the document: disable it when the first release is there", name),
+		fmt.Sprintf("variables of %s that came from the environment of a shell are not in the document; those that it needs belong into env", c.File.Path))
+	return one
+}
+
 // readersOf are the units of an application whose quadlet files name a file.
 func readersOf(app *reconcile.LiveApplication, f *reconcile.LiveFile) []any {
 	var units []any
@@ -160,18 +183,21 @@ func readersOf(app *reconcile.LiveApplication, f *reconcile.LiveFile) []any {
 // content is a file's content as a spec writes it.
 func (i *imported) content(f *reconcile.LiveFile) map[string]any {
 	text := utf8.Valid(f.Data) && bytes.IndexByte(f.Data, 0) < 0
-	if !i.options.secrets {
-		why := ""
-		if !f.Shown {
-			why = "not everybody on this machine may read it"
-		} else if text {
-			why = preview.LooksSecret(f.Path, string(f.Data))
-		} else {
-			why = preview.LooksSecret(f.Path, "")
-		}
-		if why != "" {
-			i.refused = append(i.refused, withHint(fmt.Errorf("import %s: %s, and all who read the repository would", f.Path, why), "leave secrets on the device; --secrets takes it all the same"))
-		}
+	shown := ""
+	if text {
+		shown = string(f.Data)
+	}
+	why := preview.LooksSecret(f.Path, shown)
+	if !f.Shown {
+		why = "not everybody on this machine may read it"
+	}
+	switch {
+	case why == "":
+	case i.options.secrets:
+		i.notes = append(i.notes, fmt.Sprintf("%s: %s, and all who can read the repository will; give it another secret if that is not meant", f.Path, why))
+	default:
+		i.refused = append(i.refused, withHint(fmt.Errorf("import %s: %s, and all who read the repository would", f.Path, why),
+			"leave secrets in a file of the device, and name its path where they are needed (EnvironmentFile=, env_file); --secrets takes it all the same"))
 	}
 	switch {
 	case text && (len(f.Data) <= largestInline || i.options.to == ""):
