@@ -275,6 +275,7 @@ func (a *Agent) openApplications() error {
 		Root: a.root, State: stateDir, Uptime: a.up, Now: a.now,
 		Connect: a.cfg.Systemd,
 		Warn:    func(err error) { a.log.Warn("applications", "error", err) },
+		Pulls:   a.pulls,
 		Made:    func(p string) bool { return a.files.Made(p) }, // of the controller that there is by then
 	})
 	a.apps = ac

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -14,16 +15,24 @@ func (a *Agent) fetch(ctx context.Context, spec *schema.Spec) error {
 	if err := a.fetchProgram(ctx, spec); err != nil {
 		return err
 	}
-	if err := a.apps.Prefetch(ctx, spec, a.payload); err != nil {
+	err := a.apps.Prefetch(ctx, spec, a.payload)
+	if a.live.reason = ""; err != nil {
 		return err
 	}
 	if spec.OS != nil {
-		var err error
 		if a.osTo, err = a.os.Fetch(ctx, spec.OS.Image); err != nil {
 			return failureOf("os", spec.OS.Image, err)
 		}
 	}
 	return nil
+}
+
+// pulls tells which image is on its way: on a slow line that is what takes the
+// time of an update.
+func (a *Agent) pulls(ref string, n, of int) {
+	a.live.reason = oneLine(fmt.Sprintf("pulling image %d of %d: %s", n, of, ref))
+	a.log.Info("pulling an image", "image", ref, "number", n, "of", of)
+	a.changed()
 }
 
 // newer is the error of a pre-check that ended because control says something

@@ -236,17 +236,34 @@ func TestB100_RollbackRebootsAreBounded(t *testing.T) {
 	d.wantOnce(1, "failed", "back on v1.0.0")
 }
 
-// Power cycles of a system that runs well count for nothing.
+// Power cycles of a system that runs well count for nothing, also where each
+// cuts off the agent's start, and are not held against what comes after them.
 func TestB101_PowerCyclesOfAGoodSystem(t *testing.T) {
 	d := osDevice(t)
 	d.assign(2, "v1.1.0", osSpec(nil))
 	d.wantOnce(0, "reboot")
 	d.boot(false, "")
 	d.wantOnce(0, "updated")
-	for range 6 {
+	dead := false
+	d.control.dead = func() bool { return dead }
+	for range 2 * maxBoots {
+		d.boot(true, "os-2\n")
+		d.remove("/etc/edge/edge.conf") // there is something to be put right
+		d.cfg.Step = func(_, path string) error {
+			if dead = dead || path == "/etc/edge/edge.conf"; dead {
+				return errDead
+			}
+			return nil
+		}
+		if d.once(); !dead {
+			t.Fatal("the agent came to its end")
+		}
+		d.cfg.Step, dead = nil, false
 		d.boot(true, "os-2\n")
 		d.wantOnce(0, "nothing to do: on v1.1.0")
 	}
+	d.assign(3, "v1.2.0", osSpec(hook("afterUpdating", "/bin/true")))
+	d.wantOnce(0, "updated")
 }
 
 func TestRebootThatDoesNotHappen(t *testing.T) {

@@ -3,6 +3,7 @@
 package systemtest
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -22,10 +23,12 @@ applications:
           web:
             image: "%s:${TAG}"
             container_name: web
-            network_mode: host
+            networks: [front]
+            ports: ["8080:8080"]
             restart: always
             volumes: [data:/data]
 %s
+        networks: {front: {}}
         volumes: {data: {}}
       env: {TAG: "%s"}
     health: {http: {url: "http://127.0.0.1:8080/"}, timeout: 15s, stableFor: 2s}
@@ -45,15 +48,42 @@ func TestSystemCompose(t *testing.T) {
 	image := reg.addr + "/web"
 	b.tellOnFailure()
 
-	b.next("v1.0.0", composeSpec(image, "1", ""))
+	check := `
+            healthcheck: {test: ["CMD", "/app", "check"], interval: 1s, retries: 2}`
+	debug := `
+          debug: {image: "` + image + `:2", profiles: [debug], networks: [front]}`
+	b.next("v1.0.0", composeSpec(image, "1", check+debug+`
+          more: {image: "`+image+`:2", networks: [front], restart: always}`))
 	f.start("daemon", serveArgs(f.path("state"), "--repo", f.bare)...)
 	b.Run("systemctl", "enable", "--now", "gitopsd-agent")
 	f.is("gw-1", "Current", "v1.0.0")
-	b.must("the first release", b.serves("one"))
+	running := []string{"podman", "ps", "--all", "--sort=names", "--format={{.Names}} {{.State}}"}
+	b.must("the first release", b.answers("one"), b.prints("web running web_more_1 running", running...))
 
-	b.next("v2.0.0", composeSpec(image, "2", ""))
+	// B81: what a profile has not started is as wanted. What somebody has started
+	// by it is nobody's orphan when something else is put right, for which
+	// podman-compose makes the others anew, because it sees another set of services.
+	b.Run("podman-compose", "--project-name=web", "--file=/etc/containers/compose/web/compose.yaml", "--profile=debug", "up", "--detach", "debug")
+	b.Run("podman", "rm", "--force", "web_more_1")
+	b.Write("/etc/edge/mark", "other", 0o644)
+	f.wait("what was removed runs again, and nothing else is gone", func() error {
+		return b.prints("web running web_debug_1 running web_more_1 running", running...)
+	})
+
+	// The service that is not there any more goes, and an update begins as the file
+	// says: without what was started by hand.
+	b.next("v2.0.0", composeSpec(image, "2", check+debug))
 	f.is("gw-1", "Current", "v2.0.0")
-	b.must("another tag", b.serves("two"), b.prints("one two", "cat", "/var/lib/containers/storage/volumes/web_data/_data/starts"))
+	b.must("another tag", b.serves("two"), b.prints("one one two", "cat", "/var/lib/containers/storage/volumes/web_data/_data/starts"))
+
+	sick := strings.Replace(composeSpec(image, "1", check+`
+            environment: {MODE: sick}`), "timeout: 15s", "timeout: 5s", 1)
+	b.next("v2.1.0", sick)
+	f.is("gw-1", "Failed", "v2.0.0")
+	b.must("after a container that its check does not like", b.serves("two"))
+	if log := b.log(); !strings.Contains(log, "the container web is unhealthy") {
+		t.Errorf("nothing is said of the check:\n%s", log)
+	}
 
 	// One service is well, and one ends again and again, which podman hides and
 	// podman-compose does not tell. The way back finds no registry.
@@ -109,4 +139,40 @@ func TestSystemCompose(t *testing.T) {
 			t.Errorf("the folder %s stays", p)
 		}
 	}
+	b.importCompose(image)
+}
+
+// importCompose writes down a project that somebody runs by hand: its first
+// release makes the containers anew, on the same volume, and is all that there
+// is of them.
+func (b *box) importCompose(image string) {
+	b.f.Helper()
+	b.Write("/opt/shop/compose.yaml", `services:
+  web: {image: "`+image+`:${TAG}", container_name: web, ports: ["8080:8080"], volumes: ["data:/data"], restart: always}
+volumes: {data: {}}
+`, 0o644)
+	b.Write("/opt/shop/.env", "TAG=1\n", 0o644)
+	b.Run("sh", "-c", "cd /opt/shop && podman-compose up --detach")
+	b.f.wait("the project by hand", func() error { return b.serves("one") })
+	doc := b.Run("sh", "-c", "gitopsd agent import --device gw-1 --label role=gateways --application shop 2>/dev/null")
+	if want := "# the containers of the project shop are not taken over"; !strings.HasPrefix(doc, want) {
+		b.f.Errorf("the document does not begin with %q:\n%s", want, doc)
+	}
+	id := b.Run("podman", "inspect", "--format", "{{.Id}}", "web")
+	b.f.write("devices/gw-1.yaml", doc)
+	b.f.push("gw-1 as it is")
+	b.f.wait("a container of the release", func() error {
+		if now, err := b.Try(b.f.Context(), "podman", "inspect", "--format", "{{.Id}}", "web"); err != nil || now == id {
+			return fmt.Errorf("it is %s (%v)", now, err)
+		}
+		return errors.Join(b.serves("one"), b.prints("active", "systemctl", "is-active", "compose-shop.service"))
+	})
+	b.f.is("gw-1", "Current", "v6.0.0")
+	b.must("on the volume of before", b.prints("one one", "cat", "/var/lib/containers/storage/volumes/shop_data/_data/starts"))
+	b.f.device("gw-1", "gateways")
+	b.f.push("without it")
+	b.f.wait("nothing of it is left", func() error {
+		return errors.Join(b.prints("", "podman", "ps", "--all", "--quiet"), b.prints("", "podman", "pod", "ps", "--quiet"),
+			b.prints("podman", "podman", "network", "ls", "--format", "{{.Name}}"))
+	})
 }

@@ -8,11 +8,13 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -31,8 +33,11 @@ type registry struct {
 	down      bool
 	asked     int
 	password  string // "" = nobody is asked for one
-	// onHalf is called when half of a layer was sent; nil = never.
-	onHalf func()
+	// onHalf is called when half of a layer was sent; nil = never. ofLayer is
+	// which one it is; "" = the next.
+	onHalf  func()
+	ofLayer string
+	sent    map[string]int // how often a layer was asked for, by digest
 }
 
 // app builds the program of the tests' containers, without anything that it
@@ -55,7 +60,7 @@ var app = sync.OnceValues(func() ([]byte, error) {
 // newRegistry listens where a machine reaches it, and the machine trusts it.
 func newRegistry(b *box) *registry {
 	b.f.Helper()
-	r := &registry{t: b.f, blobs: map[string][]byte{}, manifests: map[string]string{}}
+	r := &registry{t: b.f, blobs: map[string][]byte{}, manifests: map[string]string{}, sent: map[string]int{}}
 	// podman tries TLS first, which is no request: it must not wait for one.
 	r.addr = b.offer(&http.Server{Handler: r, ReadHeaderTimeout: time.Second})
 	b.Write("/etc/containers/registries.conf.d/test.conf", fmt.Sprintf("[[registry]]\nlocation = %q\ninsecure = true\n", r.addr), 0o644)
@@ -70,43 +75,57 @@ func (r *registry) image(name, tag, version string) string {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	var layer bytes.Buffer
-	w := tar.NewWriter(&layer)
-	for _, f := range []struct {
-		name string
-		data []byte
-	}{{"app", program}, {"version", []byte(version)}} {
-		err := w.WriteHeader(&tar.Header{Name: f.name, Mode: 0o755, Size: int64(len(f.data)), Typeflag: tar.TypeReg})
-		if err == nil {
-			_, err = w.Write(f.data)
-		}
-		if err != nil {
-			r.t.Fatal(err)
-		}
-	}
-	w.Close()
-	blob := func(data []byte) (string, int) {
-		digest := fmt.Sprintf("sha256:%x", sha256.Sum256(data))
-		r.blobs[digest] = data
-		return digest, len(data)
-	}
+	digest, _ := r.put(name, tag, version, map[string][]byte{"app": program, "version": []byte(version)})
+	return digest
+}
+
+// put makes an image of layers, each of files by name, and gives its digest and
+// theirs.
+func (r *registry) put(name, tag, version string, layers ...map[string][]byte) (digest string, ofLayers []string) {
+	r.t.Helper()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	layerDigest, layerLength := blob(layer.Bytes())
+	blob := func(data []byte) string {
+		digest := fmt.Sprintf("sha256:%x", sha256.Sum256(data))
+		r.blobs[digest] = data
+		return digest
+	}
+	var described []any
+	for _, files := range layers {
+		var layer bytes.Buffer
+		w := tar.NewWriter(&layer)
+		for _, file := range slices.Sorted(maps.Keys(files)) {
+			err := w.WriteHeader(&tar.Header{Name: file, Mode: 0o755, Size: int64(len(files[file])), Typeflag: tar.TypeReg})
+			if err == nil {
+				_, err = w.Write(files[file])
+			}
+			if err != nil {
+				r.t.Fatal(err)
+			}
+		}
+		if files["app"] != nil { // podman-compose has every check run by a shell
+			if err := w.WriteHeader(&tar.Header{Name: "bin/sh", Linkname: "/app", Typeflag: tar.TypeSymlink}); err != nil {
+				r.t.Fatal(err)
+			}
+		}
+		w.Close()
+		digest := blob(layer.Bytes())
+		ofLayers = append(ofLayers, digest)
+		described = append(described, map[string]any{"mediaType": "application/vnd.oci.image.layer.v1.tar", "digest": digest, "size": layer.Len()})
+	}
 	config, _ := json.Marshal(map[string]any{
 		"architecture": runtime.GOARCH, "os": "linux",
 		"config": map[string]any{"Entrypoint": []string{"/app"}, "Env": []string{"VERSION=" + version}},
-		"rootfs": map[string]any{"type": "layers", "diff_ids": []string{layerDigest}},
+		"rootfs": map[string]any{"type": "layers", "diff_ids": ofLayers},
 	})
-	configDigest, configSize := blob(config)
 	manifest, _ := json.Marshal(map[string]any{
 		"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json",
-		"config": map[string]any{"mediaType": "application/vnd.oci.image.config.v1+json", "digest": configDigest, "size": configSize},
-		"layers": []any{map[string]any{"mediaType": "application/vnd.oci.image.layer.v1.tar", "digest": layerDigest, "size": layerLength}},
+		"config": map[string]any{"mediaType": "application/vnd.oci.image.config.v1+json", "digest": blob(config), "size": len(config)},
+		"layers": described,
 	})
-	digest, _ := blob(manifest)
+	digest = blob(manifest)
 	r.manifests[name+":"+tag] = digest
-	return digest
+	return digest, ofLayers
 }
 
 // set takes the registry away, or gives it back.
@@ -127,7 +146,22 @@ func (r *registry) login(password string) {
 func (r *registry) atHalf(f func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.onHalf = f
+	r.onHalf, r.ofLayer = f, ""
+}
+
+// atHalfOf is the same for one layer. f may panic with [http.ErrAbortHandler],
+// which cuts the connection.
+func (r *registry) atHalfOf(layer string, f func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.onHalf, r.ofLayer = f, layer
+}
+
+// asks counts how often a layer was asked for.
+func (r *registry) asks(layer string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.sent[layer]
 }
 
 // requests counts what was asked for.
@@ -150,7 +184,8 @@ func (r *registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	r.mu.Lock()
 	half := r.onHalf
-	if len(data) < layerSize {
+	r.sent[digest]++
+	if len(data) < layerSize || r.ofLayer != "" && r.ofLayer != digest {
 		half = nil
 	} else {
 		r.onHalf = nil

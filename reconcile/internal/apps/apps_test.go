@@ -3,6 +3,7 @@ package apps
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -199,6 +200,12 @@ func TestPrefetch(t *testing.T) {
 		t.Error("without a registry something was changed")
 	}
 	w.offline = false
+	var told []string
+	a := w.agent()
+	a.Pulls = func(ref string, n, of int) { told = append(told, fmt.Sprintf("%d of %d: %s", n, of, ref)) }
+	if err := a.Prefetch(ctx, one, nil); err != nil || !slices.Equal(told, []string{"1 of 2: reg/db@sha256:d1", "2 of 2: reg/web:1"}) {
+		t.Errorf("of the pulls was told %q (%v)", told, err)
+	}
 	w.must(one)
 	w.log = nil
 	w.offline = true

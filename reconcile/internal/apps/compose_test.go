@@ -91,14 +91,15 @@ func TestComposeHealth(t *testing.T) {
 func TestTroubles(t *testing.T) {
 	u := unit{Services: []service{{Name: "a"}, {Name: "job", Ends: true}, {Name: "maybe", Optional: true}}}
 	for _, c := range []struct {
-		all  []composed
+		all  []shown
 		want string
 	}{
-		{[]composed{{service: "a", state: "running"}, {service: "job", state: "exited"}}, ""},
-		{[]composed{{service: "a", state: "running", health: "healthy"}, {service: "job", state: "running"}}, ""},
-		{[]composed{{name: "x", service: "a", state: "running", health: "starting"}, {service: "job", state: "exited"}}, "x is starting"},
-		{[]composed{{name: "x", service: "a", state: "paused"}, {name: "y", service: "job", state: "exited", exit: 1}}, "y has ended with 1"},
-		{[]composed{{service: "a", state: "running"}}, "job has no container"},
+		{[]shown{{service: "a", state: "running"}, {service: "job", state: "exited"}}, ""},
+		{[]shown{{service: "a", state: "running", health: "healthy"}, {service: "job", state: "running"}}, ""},
+		{[]shown{{name: "x", service: "a", state: "running", health: "starting"}, {service: "job", state: "exited"}}, "x is starting"},
+		{[]shown{{name: "x", service: "a", state: "paused"}, {name: "y", service: "job", state: "exited", exit: 1}}, "y has ended with 1"},
+		{[]shown{{service: "a", state: "running"}}, "job has no container"},
+		{[]shown{{service: "a", state: "running"}, {service: "job", state: "exited"}, {service: "maybe", state: "exited", exit: 1}}, ""}, // somebody had it run
 	} {
 		got := u.troubles(c.all)
 		if (len(got) == 0) != (c.want == "") || len(got) > 0 && !strings.Contains(got[0].why, c.want) {

@@ -10,10 +10,11 @@ import (
 	"github.com/gitopsd/gitopsd/reconcile/internal/units"
 )
 
-// composed is a container of a project of compose, as podman shows it.
-type composed struct {
+// shown is a container as podman shows it.
+type shown struct {
 	id, name string
-	service  string
+	service  string // of its compose file
+	unit     string // that keeps it
 	state    string // podman's word
 	health   string // of its own check: healthy, unhealthy, starting, or ""
 	exit     int
@@ -22,26 +23,26 @@ type composed struct {
 
 // listed is what podman is asked to show of a container; the status, which is
 // in a person's words, comes last.
-const listed = `{{.ID}}|{{.Names}}|{{index .Labels "com.docker.compose.service"}}|{{.State}}|{{.ExitCode}}|{{.Restarts}}|{{.Status}}`
+const listed = `{{.ID}}|{{.Names}}|{{index .Labels "com.docker.compose.service"}}|{{index .Labels "PODMAN_SYSTEMD_UNIT"}}|{{.State}}|{{.ExitCode}}|{{.Restarts}}|{{.Status}}`
 
-// containers lists those of a project.
-func (c *Controller) containers(ctx context.Context, project string) ([]composed, error) {
-	out, err := c.podman(ctx, podmanLimit, "ps", "--all", "--no-trunc", "--filter", projectLabel+project, "--format", listed)
+// containers lists those that have a label.
+func (c *Controller) containers(ctx context.Context, label string) ([]shown, error) {
+	out, err := c.podman(ctx, podmanLimit, "ps", "--all", "--no-trunc", "--filter", label, "--format", listed)
 	if err != nil {
-		return nil, speaking(ctx, fmt.Errorf("containers of %s: %s", project, said(err)))
+		return nil, speaking(ctx, fmt.Errorf("containers with the %s: %s", label, said(err)))
 	}
-	var all []composed
+	var all []shown
 	for line := range strings.Lines(out) {
-		const fields = 7
+		const fields = 8
 		f := strings.SplitN(strings.TrimSpace(line), "|", fields)
 		if len(f) < fields {
 			continue
 		}
-		one := composed{id: f[0], name: f[1], service: f[2], state: strings.ToLower(f[3])}
-		one.exit, _ = strconv.Atoi(f[4])
-		one.restarts, _ = strconv.Atoi(f[5])
+		one := shown{id: f[0], name: f[1], service: f[2], unit: f[3], state: strings.ToLower(f[4])}
+		one.exit, _ = strconv.Atoi(f[5])
+		one.restarts, _ = strconv.Atoi(f[6])
 		for _, h := range []string{"unhealthy", "healthy", "starting"} {
-			if strings.Contains(f[6], "("+h) {
+			if strings.Contains(f[7], "("+h) {
 				one.health = h
 				break
 			}
@@ -51,39 +52,54 @@ func (c *Controller) containers(ctx context.Context, project string) ([]composed
 	return all, nil
 }
 
-// trouble is why a container is not as its service wants it.
+// trouble is why a container is not as it is wanted.
 type trouble struct {
 	container string // its name; "" = there is none
+	unit      string // that keeps it
 	why       string
 	over      bool // it has ended, and nothing starts it again
-	unwell    bool // it runs, and its own check is not content
+	unwell    bool // its unit runs, and starting that would change nothing
 }
 
+// wrong says what is wrong with a container, but for one that has ended.
+func (c *shown) wrong() string {
+	switch {
+	case c.state != "running":
+		return fmt.Sprintf("the container %s is %s", c.name, c.state)
+	case c.health != "" && c.health != "healthy":
+		return fmt.Sprintf("the container %s is %s", c.name, c.health)
+	}
+	return ""
+}
+
+func (c *shown) ended() bool { return c.state == "exited" || c.state == "stopped" }
+
 // troubles are those of the containers of a project, those that are over first.
-func (u *unit) troubles(all []composed) []trouble {
+func (u *unit) troubles(all []shown) []trouble {
 	var found []trouble
 	there := map[string]bool{}
-	for _, c := range all {
+	for i := range all {
+		c := &all[i]
 		there[c.service] = true
 		var s service
 		if i := slices.IndexFunc(u.Services, func(s service) bool { return s.Name == c.service }); i >= 0 {
 			s = u.Services[i]
 		}
-		ended := c.state == "exited" || c.state == "stopped"
+		t := trouble{container: c.name, unit: u.Name}
 		switch {
-		case c.state == "running" && (c.health == "" || c.health == "healthy"):
-		case c.state == "running":
-			found = append(found, trouble{container: c.name, why: fmt.Sprintf("the container %s is %s", c.name, c.health), unwell: true})
-		case ended && c.exit == 0 && s.Ends:
-		case ended:
-			found = append(found, trouble{container: c.name, why: fmt.Sprintf("the container %s has ended with %d", c.name, c.exit), over: !s.Restarts})
+		case c.ended() && (s.Optional || c.exit == 0 && s.Ends):
+		case c.ended():
+			t.why, t.over = fmt.Sprintf("the container %s has ended with %d", c.name, c.exit), !s.Restarts
 		default:
-			found = append(found, trouble{container: c.name, why: fmt.Sprintf("the container %s is %s", c.name, c.state)})
+			t.why, t.unwell = c.wrong(), c.state == "running"
+		}
+		if t.why != "" {
+			found = append(found, t)
 		}
 	}
 	for _, s := range u.Services {
 		if !s.Optional && !there[s.Name] {
-			found = append(found, trouble{why: fmt.Sprintf("the service %s has no container", s.Name)})
+			found = append(found, trouble{unit: u.Name, why: fmt.Sprintf("the service %s has no container", s.Name)})
 		}
 	}
 	slices.SortStableFunc(found, func(a, b trouble) int {
@@ -93,27 +109,83 @@ func (u *unit) troubles(all []composed) []trouble {
 	return found
 }
 
-// askContainers is the part of [Controller.ask] for a unit of compose, which
-// runs: podman starts containers again without it.
-func (c *Controller) askContainers(ctx context.Context, p *patient, u *unit) (why string, hopeless bool, err error) {
-	all, err := c.containers(ctx, u.Object)
+// podTroubles are those of the containers of quadlets. Whether a container runs
+// is its unit's to tell, but for those of .kube files: one unit keeps them all,
+// and does not end with one of them. One of these that ended well was to end, or
+// is restarted.
+func podTroubles(list []unit, all []shown) []trouble {
+	var found []trouble
+	for i := range all {
+		c := &all[i]
+		u := list[slices.IndexFunc(list, func(u unit) bool { return u.Name == c.unit })]
+		t := trouble{container: c.name, unit: u.Name, unwell: true}
+		switch {
+		case c.state == "running":
+			t.why = c.wrong()
+		case u.Kind != "kube", c.ended() && c.exit == 0:
+		case c.ended():
+			t.why = fmt.Sprintf("the container %s has ended with %d", c.name, c.exit)
+		default:
+			t.why = c.wrong()
+		}
+		if t.why != "" {
+			found = append(found, t)
+		}
+	}
+	return found
+}
+
+// look is what podman shows at one time: it is asked once for all quadlets,
+// which takes a slow device a second.
+type look struct {
+	c        *Controller
+	quadlets []shown
+	asked    bool
+}
+
+// at gives the containers of an application and what is wrong with them.
+func (l *look) at(ctx context.Context, list []unit) (all []shown, found []trouble, err error) {
+	if i := slices.IndexFunc(list, func(u unit) bool { return u.Kind == composeKind }); i >= 0 {
+		all, err = l.c.containers(ctx, projectLabel+list[i].Object)
+		for at := range all {
+			all[at].unit = list[i].Name
+		}
+		return all, list[i].troubles(all), err
+	}
+	if !l.asked {
+		if l.quadlets, err = l.c.containers(ctx, "label=PODMAN_SYSTEMD_UNIT"); err != nil {
+			return nil, nil, err
+		}
+		l.asked = true
+	}
+	for _, one := range l.quadlets {
+		if slices.ContainsFunc(list, func(u unit) bool { return u.Name == one.unit }) {
+			all = append(all, one)
+		}
+	}
+	return all, podTroubles(list, all), nil
+}
+
+// askContainers is the part of [Controller.ask] for an application whose units
+// run: podman starts containers again without them, and knows of their checks.
+func (c *Controller) askContainers(ctx context.Context, l *look, p *patient) (why string, hopeless bool, err error) {
+	all, found, err := l.at(ctx, p.units)
 	if err != nil {
 		return "", false, err
 	}
-	restarted := ""
 	for _, one := range all {
 		before, known := p.restarts[one.id]
 		p.restarts[one.id] = one.restarts
 		if known && one.restarts > before {
-			restarted, p.sick, p.sickContainer = fmt.Sprintf("the container %s was restarted, %d times so far", one.name, one.restarts), u.Name, one.name
-			p.restarted = restarted
+			why, p.sick, p.sickContainer = fmt.Sprintf("the container %s was restarted, %d times so far", one.name, one.restarts), one.unit, one.name
+			p.restarted = why
 		}
 	}
-	if restarted != "" {
-		return restarted, false, nil
+	if why != "" {
+		return why, false, nil
 	}
-	if found := u.troubles(all); len(found) > 0 {
-		p.sick, p.sickContainer = u.Name, found[0].container
+	if len(found) > 0 {
+		p.sick, p.sickContainer = found[0].unit, found[0].container
 		return found[0].why, found[0].over, nil
 	}
 	return "", false, nil

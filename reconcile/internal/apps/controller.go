@@ -24,6 +24,8 @@ type Config struct {
 	Root  *disk.Root
 	State string      // folder below the root: "/var/lib/gitopsd"
 	Warn  func(error) // told what a person should know but stops nothing; nil = nobody
+	// Pulls is told before each pull which of how many it is; nil = nobody.
+	Pulls func(ref string, n, of int)
 	// Made says whether a file would not be there without a spec; nil = none is.
 	Made func(path string) bool
 	Now  func() time.Time // dates what is set aside; nil = time.Now
@@ -50,6 +52,9 @@ func New(c Config) (*Controller, error) {
 	}
 	if c.Warn == nil {
 		c.Warn = func(error) {}
+	}
+	if c.Pulls == nil {
+		c.Pulls = func(string, int, int) {}
 	}
 	if c.Made == nil {
 		c.Made = func(string) bool { return false }

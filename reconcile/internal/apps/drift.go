@@ -29,6 +29,7 @@ func (c *Controller) States(ctx context.Context, spec *schema.Spec) ([]State, er
 	}
 	defer m.Close()
 	var all []State
+	l := &look{c: c}
 	for name := range spec.Applications {
 		a := r.Apps[name]
 		if a == nil {
@@ -40,7 +41,7 @@ func (c *Controller) States(ctx context.Context, spec *schema.Spec) ([]State, er
 			return nil, speaking(ctx, err)
 		}
 		s := summary(name, a.Units, states)
-		if err := c.withContainers(ctx, &s, a.Units); err != nil {
+		if err := withContainers(ctx, l, &s, a.Units); err != nil {
 			return nil, err
 		}
 		all = append(all, s)
@@ -77,26 +78,24 @@ func summary(name string, list []unit, states []units.State) State {
 	return out
 }
 
-// withContainers adds to the state of an application whose units run how the
-// containers of its compose file are. One that runs and is not content is told
-// only: whether an application is well is asked in an update.
-func (c *Controller) withContainers(ctx context.Context, s *State, list []unit) error {
-	for i := range list {
-		if list[i].Kind != composeKind || s.State != schema.ApplicationRunning {
-			continue
+// withContainers adds to the state of an application whose units run how its
+// containers are. One that runs and is not content is told only: whether an
+// application is well is asked in an update.
+func withContainers(ctx context.Context, l *look, s *State, list []unit) error {
+	if s.State != schema.ApplicationRunning {
+		return nil
+	}
+	_, found, err := l.at(ctx, list)
+	if err != nil {
+		return err
+	}
+	for _, t := range found {
+		if s.Reason == "" || !t.unwell {
+			s.Reason = t.why
 		}
-		all, err := c.containers(ctx, list[i].Object)
-		if err != nil {
-			return err
-		}
-		for _, t := range list[i].troubles(all) {
-			if s.Reason == "" || !t.unwell {
-				s.Reason = t.why
-			}
-			if !t.unwell {
-				s.State = schema.ApplicationStopped
-				break
-			}
+		if !t.unwell {
+			s.State = schema.ApplicationStopped
+			break
 		}
 	}
 	return nil

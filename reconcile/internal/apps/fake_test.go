@@ -35,6 +35,8 @@ type world struct {
 	networks map[string]bool
 	projects map[string]map[string]*fakeContainer // of compose, by service
 	left     map[string]string                    // unit → lines of its containers and their pods
+	contains func(look int) string                // lines that podman shows of the containers of quadlets; nil = none
+	contents int                                  // looks at them
 	broken   string                               // text that makes a unit fail
 	offline  bool
 	log      []string
@@ -248,8 +250,18 @@ func (w *world) run(_ context.Context, argv []string, _ string, env []string, _,
 		}
 		delete(w.networks, last)
 	case "ps":
+		if last == listed {
+			w.contents++
+			if w.contains == nil {
+				return "", nil
+			}
+			return w.contains(w.contents), nil
+		}
 		return w.left[strings.TrimPrefix(last, "label=PODMAN_SYSTEMD_UNIT=")], nil
 	case "pod":
+		if argv[2] == "stop" {
+			return "", w.step(line)
+		}
 		for unit, lines := range w.left {
 			w.left[unit] = strings.ReplaceAll(lines, " "+last, "")
 		}

@@ -137,7 +137,7 @@ func (w *world) runCompose(argv []string, line string) (out string, err error, m
 			if c.flaps {
 				c.restarts++
 			}
-			out += fmt.Sprintf("id-%s|%s_%s_1|%s|%s|%d|%d|%s\n", name, project, name, name, c.state, c.exit, c.restarts, c.status)
+			out += fmt.Sprintf("id-%s|%s_%s_1|%s||%s|%d|%d|%s\n", name, project, name, name, c.state, c.exit, c.restarts, c.status)
 		}
 		return out, nil, true
 	case "network":

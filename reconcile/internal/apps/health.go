@@ -56,11 +56,12 @@ func (c *Controller) Healthy(ctx context.Context, spec *schema.Spec) error {
 		progress.Within(ctx, time.Duration(len(watched))*checkLimit*time.Second+afterCheck)
 		waiting := false
 		var errs []error
+		l := &look{c: c}
 		for _, w := range watched {
 			if w.done {
 				continue
 			}
-			why, hopeless, err := c.ask(ctx, m, w)
+			why, hopeless, err := c.ask(ctx, m, l, w)
 			if err != nil {
 				return err
 			}
@@ -100,7 +101,7 @@ type patient struct {
 	restarts           map[string]int         // by container
 	restarted          string                 // the last restart that was seen
 	sick               string                 // the unit that was named last
-	sickContainer      string                 // where it is one of a compose file
+	sickContainer      string                 // and its container
 }
 
 func newPatient(name string, h *schema.Health, list []unit) *patient {
@@ -118,7 +119,7 @@ func newPatient(name string, h *schema.Health, list []unit) *patient {
 }
 
 func (c *Controller) journal(ctx context.Context, p *patient) string {
-	if p.sickContainer != "" {
+	if p.sickContainer != "" && p.units[0].Kind == composeKind { // others write into the journal of their unit
 		if said := c.words(ctx, p.sickContainer); said != "" {
 			return said
 		}
@@ -140,7 +141,7 @@ func (p *patient) restartedToo(why string) string {
 
 // ask says why an application is not healthy now, or "". hopeless: waiting
 // does not help.
-func (c *Controller) ask(ctx context.Context, m units.Manager, p *patient) (why string, hopeless bool, err error) {
+func (c *Controller) ask(ctx context.Context, m units.Manager, l *look, p *patient) (why string, hopeless bool, err error) {
 	list := names(p.units)
 	if p.health.Unit != "" {
 		list = append(list, p.health.Unit)
@@ -178,13 +179,8 @@ func (c *Controller) ask(ctx context.Context, m units.Manager, p *patient) (why 
 	if restarted != "" {
 		return restarted, false, nil
 	}
-	for i := range p.units {
-		if p.units[i].Kind != composeKind {
-			continue
-		}
-		if why, hopeless, err := c.askContainers(ctx, p, &p.units[i]); err != nil || why != "" {
-			return why, hopeless, err
-		}
+	if why, hopeless, err := c.askContainers(ctx, l, p); err != nil || why != "" {
+		return why, hopeless, err
 	}
 	return c.check(ctx, p)
 }

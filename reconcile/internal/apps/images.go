@@ -28,12 +28,12 @@ func (c *Controller) Prefetch(ctx context.Context, spec *schema.Spec, p Payloads
 	if err != nil {
 		return err
 	}
-	done := map[string]bool{}
+	var due []missing
 	for _, w := range all {
 		was := r.Apps[w.name]
 		changes := was == nil && !c.stands(w) || was != nil && was.Hash != w.hash
 		for _, ref := range w.images {
-			if done[ref] {
+			if slices.ContainsFunc(due, func(m missing) bool { return m.ref == ref }) {
 				continue
 			}
 			id, err := c.imageID(ctx, ref)
@@ -46,14 +46,20 @@ func (c *Controller) Prefetch(ctx context.Context, spec *schema.Spec, p Payloads
 			if strings.HasPrefix(ref, "localhost/") {
 				continue // built on the device
 			}
-			if err := c.pull(ctx, w.name, ref, id); err != nil {
-				return err
-			}
-			done[ref] = true
+			due = append(due, missing{w.name, ref, id})
+		}
+	}
+	for n, m := range due {
+		c.Pulls(m.ref, n+1, len(due))
+		if err := c.pull(ctx, m.app, m.ref, m.id); err != nil {
+			return err
 		}
 	}
 	return nil
 }
+
+// missing is an image that is to be pulled; id is what its reference means now.
+type missing struct{ app, ref, id string }
 
 func failed(ctx context.Context, name, ref string, err error) error {
 	if ctx.Err() != nil {

@@ -2,6 +2,7 @@ package apps
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,8 +52,19 @@ func TestPodsThatAreLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.left["web.service"] = "c1 p1\nc2 p1\nc3\n"
+	var done []string
+	w.step = func(what string) error {
+		if strings.Contains(what, "stop") {
+			done = append(done, what)
+		}
+		return nil
+	}
 	if err := w.agent().update(none); err != nil {
 		t.Fatal(err)
+	}
+	// Without their document systemd could only kill them.
+	if !slices.Equal(done, []string{"podman pod stop --ignore p1", "stop web.service"}) {
+		t.Errorf("they were ended by %q", done)
 	}
 	if len(w.left) > 0 {
 		t.Errorf("there is left %q", w.left)

@@ -22,6 +22,11 @@ func (c *Controller) stop(ctx context.Context, m units.Manager, list []unit) err
 				return err
 			}
 		}
+		if u.Kind == "kube" {
+			if err := c.endPods(ctx, u); err != nil {
+				return err
+			}
+		}
 		jobs = append(jobs, units.Job{Verb: units.Stop, Unit: u.Name})
 	}
 	if err := m.Do(ctx, jobs...); err != nil {
@@ -78,14 +83,30 @@ func (c *Controller) removeNetwork(ctx context.Context, name string) error {
 	return nil
 }
 
-// removeContainers removes what is left of a unit's containers. Those that hold
-// a pod together go with it only.
-func (c *Controller) removeContainers(ctx context.Context, u unit) error {
+// endPods has the pods of a .kube file end by themselves. Its unit would have
+// them end by the document, which is another one by now, or gone; then systemd
+// kills what watches them, and podman does not know what became of them.
+func (c *Controller) endPods(ctx context.Context, u unit) error {
+	_, pods, err := c.containersOf(ctx, u)
+	if err == nil && len(pods) > 0 {
+		_, err = c.podman(ctx, podmanLimit, append([]string{"pod", "stop", "--ignore"}, pods...)...)
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		c.Warn(fmt.Errorf("pods of %s did not end by themselves: %s", u.Name, said(err)))
+	}
+	return nil
+}
+
+// containersOf are the containers of a unit, and the pods that they are in. The
+// pod of a container of quadlets is another unit's.
+func (c *Controller) containersOf(ctx context.Context, u unit) (containers, pods []string, err error) {
 	out, err := c.podman(ctx, podmanLimit, "ps", "--all", "--no-trunc", "--format", "{{.ID}} {{.Pod}}", "--filter", "label=PODMAN_SYSTEMD_UNIT="+u.Name)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	var containers, pods []string
 	for line := range strings.Lines(out) {
 		id, pod, _ := strings.Cut(strings.TrimSpace(line), " ")
 		containers = append(containers, id)
@@ -93,12 +114,17 @@ func (c *Controller) removeContainers(ctx context.Context, u unit) error {
 			pods = append(pods, pod)
 		}
 	}
-	if len(pods) > 0 {
-		if _, err := c.podman(ctx, podmanLimit, append([]string{"pod", "rm", "--force", "--ignore"}, pods...)...); err != nil {
-			return err
-		}
+	return containers, pods, nil
+}
+
+// removeContainers removes what is left of a unit's containers. Those that hold
+// a pod together go with it only.
+func (c *Controller) removeContainers(ctx context.Context, u unit) error {
+	containers, pods, err := c.containersOf(ctx, u)
+	if err == nil && len(pods) > 0 {
+		_, err = c.podman(ctx, podmanLimit, append([]string{"pod", "rm", "--force", "--ignore"}, pods...)...)
 	}
-	if len(containers) > 0 {
+	if err == nil && len(containers) > 0 {
 		_, err = c.podman(ctx, podmanLimit, append([]string{"rm", "--force", "--volumes", "--ignore"}, containers...)...)
 	}
 	return err
