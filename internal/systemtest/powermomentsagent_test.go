@@ -148,21 +148,20 @@ func TestSystemPowerCutMomentsAgent(t *testing.T) {
 		f.push(m.version)
 	}
 	good, runs := "", ""
-	more := func(mo *moment) {
-		runs = mo.agentOf(runs)
-		release(runs)
-		good = m.version
+	becomes := func(agent string) {
+		release(agent)
+		good, runs = m.version, agent
 	}
-	more(&moment{agent: another})
+	becomes("v1.1.0")
 	f.start("daemon", serveArgs(f.path("state"), "--repo", f.bare)...)
 	b.Run("systemctl", "enable", "--now", "gitopsd-agent")
 	f.is("gw-1", "Current", good)
 
 	next := inTurn(rnd, momentsOfAgentCuts)
-	for n := range cuts {
+	for range cuts {
 		mo := next()
 		if mo.agent == packaged && runs == "" {
-			more(&moment{agent: another})
+			becomes("v1.1.0")
 			f.is("gw-1", "Current", good)
 		}
 		agent := mo.agentOf(runs)
@@ -174,19 +173,22 @@ func TestSystemPowerCutMomentsAgent(t *testing.T) {
 			good, runs = m.version, agent
 			f.is("gw-1", "Current", good)
 		}
-		f.wait(fmt.Sprintf("the agent %q after cut %d, when %s", runs, n+1, mo.name), func() error { return b.runsAs(runs) })
+		m.settles(mo, runs)
 		m.holds(mo, errors.Join(m.has("/etc/edge/version", good), m.has("/etc/edge/agent", runs), m.only("/etc/edge", "agent", "control", "version"),
-			m.has("/var/hooked", good+"\n"), m.runsUnits(good), m.tidy()))
+			m.has("/var/hooked", good+"\n"), m.runsUnits(good)))
 	}
 }
 
-// tidy wants nothing half done in the agent's own folder.
-func (m *marked) tidy() error {
-	if left := leftovers(m.f.bench, m.Path("/var/lib/gitopsd")); len(left) > 0 {
-		return fmt.Errorf("left are %q", left)
-	}
-	if m.state("agent.json", onTrial) || m.state("attempts.json", `"direction"`) || m.reads("/var/lib/gitopsd/pending.json") != "" {
-		return fmt.Errorf("an update is on its way: %s %s %s", m.reads("/var/lib/gitopsd/agent.json"), m.reads("/var/lib/gitopsd/attempts.json"), m.reads("/var/lib/gitopsd/pending.json"))
-	}
-	return nil
+// settles waits until an agent runs and nothing half done is left in its folder.
+func (m *marked) settles(mo *moment, agent string) {
+	m.f.Helper()
+	m.f.wait(fmt.Sprintf("the agent %q after the cut when %s", agent, mo.name), func() error {
+		if left := leftovers(m.f.bench, m.Path("/var/lib/gitopsd")); len(left) > 0 {
+			return fmt.Errorf("left are %q", left)
+		}
+		if m.state("agent.json", onTrial) || m.state("attempts.json", `"direction":`) || m.reads("/var/lib/gitopsd/pending.json") != "" {
+			return fmt.Errorf("an update is on its way: %s %s %s", m.reads("/var/lib/gitopsd/agent.json"), m.reads("/var/lib/gitopsd/attempts.json"), m.reads("/var/lib/gitopsd/pending.json"))
+		}
+		return m.runsAs(agent)
+	})
 }

@@ -95,7 +95,7 @@ func (b *box) agents() func(version string) string {
 }
 
 // newProgramBox is a box whose releases bring its agent, and say where control
-// is. spec gives such a release.
+// is. spec gives such a release, with its files at the end.
 func newProgramBox(f *fleet) (b *box, spec func(version, control string) string) {
 	b = newBox(f, "gw-1")
 	b.tellOnFailure()
