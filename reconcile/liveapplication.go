@@ -81,7 +81,7 @@ func (l *Live) quadlets(name, from string) (*LiveApplication, error) {
 
 // readFolder reads all that is in a folder of an application's own.
 func (l *Live) readFolder(app *LiveApplication, name string) error {
-	if why := schema.QuadletProblem(name, &schema.Application{}); why != "" {
+	if why := schema.QuadletProblem(app.Name, &schema.Application{Folder: name}); why != "" {
 		return errors.New(why)
 	}
 	folder := schema.QuadletFolder(name, "")

@@ -84,6 +84,9 @@ func QuadletTexts(file string, files map[string][]byte) [][]byte {
 // application, or "". Validation finds it first; an agent, whose own folders
 // lie next to theirs, asks too.
 func QuadletProblem(name string, app *Application) string {
+	if !idForm.MatchString(name) {
+		return "no application can be called " + quote(name)
+	}
 	if why := quadletFolderProblem(name, app.Folder); why != "" {
 		return why
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"net/url"
@@ -139,10 +140,16 @@ func hasPassword(repo string) bool {
 	return has || len(u.User.Username()) >= tokenLength
 }
 
-// writeJSON writes one document with a newline at its end.
+// writeJSON writes one document with a newline at its end, which a terminal
+// only draws, too.
 func writeJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	return enc.Encode(v)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := w.Write(view.CleanJSON(b.Bytes()))
+	return err
 }

@@ -1,9 +1,12 @@
 package view
 
 import (
+	"bytes"
+	"fmt"
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -18,6 +21,26 @@ func Clean(s string) string {
 // breaks and tabs.
 func CleanLines(s string) string {
 	return clean(s, true)
+}
+
+// CleanJSON writes what is not harmless in a JSON document as escapes, which mean
+// the same: an encoder does that with the characters below a space only.
+func CleanJSON(doc []byte) []byte {
+	dirty := func(r rune) bool { return r != '\n' && !harmless(r) }
+	if bytes.IndexFunc(doc, dirty) < 0 {
+		return doc
+	}
+	var out []byte
+	for _, r := range string(doc) {
+		if !dirty(r) {
+			out = utf8.AppendRune(out, r)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, r) {
+			out = fmt.Appendf(out, `\u%04x`, unit)
+		}
+	}
+	return out
 }
 
 func clean(s string, lines bool) string {

@@ -3,9 +3,11 @@ package view
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -272,5 +274,30 @@ func TestHostileTextIsHarmless(t *testing.T) {
 	}
 	if i := strings.IndexAny(b.String(), "\x1b\x07\r\u202e"); i >= 0 {
 		t.Errorf("a control character at %d: %q", i, b.String()[max(0, i-40):i+20])
+	}
+}
+
+// A document means the same with its escapes, and a terminal only draws it.
+func TestCleanJSON(t *testing.T) {
+	want := map[string]string{"a\u202e\x7f": "\u009b31m\U000e0001 é 日 \U0001f600\n\t\"<&>"}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(want); err != nil {
+		t.Fatal(err)
+	}
+	text := CleanJSON(b.Bytes())
+	var got map[string]string
+	if err := json.Unmarshal(text, &got); err != nil || !maps.Equal(got, want) {
+		t.Errorf("%s means %q, %v", text, got, err)
+	}
+	for _, r := range string(text) {
+		if r != '\n' && !unicode.IsPrint(r) {
+			t.Errorf("%q is in %q", r, text)
+		}
+	}
+	if !strings.Contains(string(text), "é 日 \U0001f600") {
+		t.Errorf("what is harmless is changed: %s", text)
 	}
 }
