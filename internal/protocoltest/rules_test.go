@@ -286,9 +286,9 @@ var (
 		}},
 		{"So does the next document of a device that runs what is wanted of it, once later attempts have ended otherwise, and none as lost.", []rule{
 			{name: "what runs is assigned again once it is wanted", file: "internal/sweep/document.go",
-				old: `	if !d.onIt || `, new: `	if true || `},
+				old: `	case !d.onIt || `, new: `	case true || `},
 			{name: "a lost device is told of nothing else before it was heard", file: "internal/sweep/document.go", by: "internal/sweep",
-				old: `last.Outcome == schema.OutcomeLost || r == nil`, new: `r == nil`},
+				old: `	case last.Outcome == schema.OutcomeLost && `, new: `	case false && `},
 		}},
 		{"What has changed anything ends as ok, failed or lost; refused and exhausted end what has not.", []rule{
 			{name: "what has changed anything ends as ok, failed or lost", file: "planner/evidence.go",

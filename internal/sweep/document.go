@@ -98,7 +98,7 @@ func (d *draft) stay() {
 		next.Removed = false
 		d.doc = &next
 	}
-	if a := d.brought(); a != nil && (d.doc == nil || d.doc.Spec == nil) {
+	if a := d.brought(); a != nil && (d.doc == nil || d.doc.Spec == nil || d.doc.For != a.InstallID) {
 		d.giveBack(a)
 	}
 	if last := d.status.Assignment; d.doc == nil && last != nil {
@@ -111,22 +111,24 @@ func (d *draft) stay() {
 
 // brought is the attempt that brought what an idle device runs: the last one, if
 // that went well. Where later ones ended otherwise, it is the one that the device
-// names, once that is what is wanted of it: with its spec assigned again, what
-// they came to is over. Of a lost one that is not known yet, and it must not be
-// told of another before.
+// names, once that is what is wanted of it: with its spec assigned again, to the
+// installation that is there now, what they came to is over. Of a lost one that
+// is not known yet, and the device must not be told of another before.
 func (d *draft) brought() *schema.Attempt {
-	last := lastAttempt(d.status)
-	if last == nil || last.Outcome == schema.OutcomeOK {
+	last, r, o := lastAttempt(d.status), d.facts.Report, d.status.Observed
+	switch {
+	case last == nil || last.Outcome == schema.OutcomeOK:
 		return last
-	}
-	r := d.facts.Report
-	if !d.onIt || d.moved || last.Outcome == "" || last.Outcome == schema.OutcomeLost || r == nil || older(r, d.status.Observed) {
+	case !d.onIt || d.moved || last.Outcome == "" || r == nil || o == nil || r.InstallID != o.InstallID || r.Sequence < o.Sequence:
+		return nil
+	case last.Outcome == schema.OutcomeLost && last.InstallID == r.InstallID:
 		return nil
 	}
-	if a := d.attempt(r.Current.Attempt); a != nil && a.Outcome == schema.OutcomeOK && a.InstallID == r.InstallID {
-		return a
+	is := r.Current
+	if is.Attempt < 1 || is.Attempt >= last.Attempt || is.Digest == "" {
+		return nil // nothing that it could know again
 	}
-	return nil
+	return &schema.Attempt{Attempt: is.Attempt, Version: is.Version, Digest: is.Digest, InstallID: r.InstallID}
 }
 
 // remove takes the spec from a device that left the fleet. An attempt that

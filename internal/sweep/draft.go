@@ -282,14 +282,14 @@ func (d *draft) finish() {
 	d.trim()
 }
 
-// trim bounds the history, oldest first; what the device runs stays in it.
+// trim bounds the history, oldest first.
 func (d *draft) trim() {
 	attempts := d.status.Attempts
 	if len(attempts) <= keptAttempts {
 		return
 	}
 	keep := make([]bool, len(attempts))
-	failures, runs := 0, d.lastGood(d.lastNumber()+1)
+	failures := 0
 	for i := len(attempts) - 1; i >= 0; i-- {
 		newest := len(attempts)-i <= keptAttempts
 		if isFailure(attempts[i].Outcome) {
@@ -297,7 +297,7 @@ func (d *draft) trim() {
 			keep[i] = newest || failures <= keptFailures
 			continue
 		}
-		keep[i] = newest || attempts[i].Outcome == "" || attempts[i].Attempt == runs
+		keep[i] = newest || attempts[i].Outcome == ""
 	}
 	var kept []schema.Attempt
 	for i, a := range attempts {
