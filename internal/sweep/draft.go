@@ -224,7 +224,7 @@ func (d *draft) observe(online bool, since time.Time, now time.Time) {
 	case r != nil && !older(r, old):
 		next = schema.Observed{
 			InstallID: r.InstallID, Sequence: r.Sequence, Generation: r.Generation, Attempt: r.Attempt,
-			Version: oneLine(r.Current.Version), Digest: oneLine(r.Current.Digest), Phase: r.Phase, Reason: oneLine(r.Reason), Since: now,
+			Version: oneLine(r.Current.Version), Digest: oneLine(r.Current.Digest), Phase: r.Phase, Reason: kept(r), Since: now,
 			AgentVersion: oneLine(r.AgentVersion), Busy: r.Busy,
 		}
 		if r.Hold != nil {

@@ -226,6 +226,15 @@ func messageOf(r *schema.Report) string {
 			}
 		}
 	}
+	return kept(r)
+}
+
+// kept is what is written down of a report's reason: what a device fetches just
+// now changes with each image, and would be a commit each time.
+func kept(r *schema.Report) string {
+	if r.Phase == schema.PhasePreparing {
+		return ""
+	}
 	return oneLine(r.Reason)
 }
 

@@ -33,3 +33,17 @@ func TestRefusedReportsOfStrangers(t *testing.T) {
 		t.Errorf("the others are told %d times:\n%s", n, text)
 	}
 }
+
+// Which image a device pulls is in its report, and makes no commit.
+func TestPullsAreNotWrittenDown(t *testing.T) {
+	w, d, gw := settled(t, 3)
+	attempt := gw.read().Attempt
+	gw.report(schema.Report{Attempt: attempt, Phase: schema.PhasePreparing})
+	if !w.sweep(d).Committed {
+		t.Error("that it prepares itself is no commit")
+	}
+	gw.report(schema.Report{Attempt: attempt, Phase: schema.PhasePreparing, Reason: "pulling image 2 of 3: example.com/web:1"})
+	if w.sweep(d).Committed {
+		t.Errorf("the image is a commit:\n%s", w.describe())
+	}
+}

@@ -183,7 +183,10 @@ func MonitorText(m *schema.MonitorState) string {
 func deviceLine(e *Explanation) string {
 	var parts []string
 	if o := e.Observed; o != nil {
+		r := e.Report
 		switch {
+		case r != nil && r.InstallID == o.InstallID && r.Phase == schema.PhasePreparing && r.Reason != "": // git has nothing of it
+			parts = append(parts, string(r.Phase)+": "+said(r.Reason, ""))
 		case o.Reason != "":
 			parts = append(parts, string(o.Phase)+": "+said(o.Reason, ""))
 		case o.Phase == schema.PhaseUpdated && o.Attempt == 0:

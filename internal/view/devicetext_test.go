@@ -64,6 +64,9 @@ func TestExplainDevice(t *testing.T) {
 	fresh.Devices["devices/gw-1.yaml"] = status("gw-1", "Disabled", "", func(d *schema.DeviceStatus) { d.Observed.Attempt = 0 })
 	wantText(t, explainText(t, Question{Path: "devices/gw-1.yaml", Status: fresh}), "device   nothing applied there yet · online\n")
 
+	pulls := &schema.Report{InstallID: fresh.Devices["devices/gw-1.yaml"].Observed.InstallID, Phase: schema.PhasePreparing, Reason: "pulling image 2 of 3: example.com/web:1"}
+	wantText(t, explainText(t, Question{Path: "devices/gw-1.yaml", Status: fresh, Report: pulls}), "device   Preparing: pulling image 2 of 3: example.com/web:1 · online")
+
 	many := make([]schema.Difference, 30)
 	for i := range many {
 		many[i] = schema.Difference{Field: "files", Name: "/etc/a", Do: schema.DoCreate}
