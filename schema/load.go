@@ -43,6 +43,12 @@ type Loader struct {
 	zones         map[string]*time.Location // by name, of the windows
 }
 
+// Beside gives a loader that knows what this one has parsed and leaves it as it
+// is, for other revisions that are looked at beside those that it loads.
+func (l *Loader) Beside() *Loader {
+	return &Loader{OwnVersion: l.OwnVersion, contents: l.contents, files: l.files, payloads: l.payloads}
+}
+
 // contentKey: the same bytes say different things as different kinds.
 type contentKey struct {
 	id   string

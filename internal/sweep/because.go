@@ -15,7 +15,7 @@ func (p *pass) causes(ctx context.Context, drafts []*draft) map[string]*schema.B
 	if len(drafts) == 0 {
 		return nil
 	}
-	t := newTrace(p.d.cfg.Remote, p.d.cfg.OwnVersion)
+	t := newTrace(p.d.cfg.Remote, p.d.loader)
 	for _, dr := range drafts {
 		t.seek(dr.member, dr.assignedLast())
 	}

@@ -43,9 +43,9 @@ type sought struct {
 	as     *schema.Because    // what its last assignment says, where that still holds
 }
 
-func newTrace(remote Remote, ownVersion string) *trace {
+func newTrace(remote Remote, loader *schema.Loader) *trace {
 	return &trace{
-		remote: remote, loader: &schema.Loader{OwnVersion: ownVersion},
+		remote: remote, loader: loader.Beside(),
 		devices: map[string]bool{}, releases: map[string]bool{}, looks: maxTraced,
 	}
 }
