@@ -2,6 +2,7 @@ package protocoltest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/gitopsd/gitopsd/schema"
@@ -86,7 +87,7 @@ spec:
   backoff: {base: 1m, factor: 1}
   pickupTimeout: %s
   updateTimeout: %s
-`, name, role, w.target, strings.Join(versions, ", "), w.maxInFlight, w.failLimit, w.maxAttempts, schema.Duration(pickupTimeout), schema.Duration(updateTimeout))
+`, name, role, w.target, strings.Join(others(w.target), ", "), w.maxInFlight, w.failLimit, w.maxAttempts, schema.Duration(pickupTimeout), schema.Duration(updateTimeout))
 	if w.settle {
 		fmt.Fprintf(&b, "  settle: %s\n", schema.Duration(settleTime))
 	}
@@ -94,6 +95,11 @@ spec:
 		b.WriteString("  paused: {reason: look}\n")
 	}
 	return []byte(b.String())
+}
+
+// others are the versions but one.
+func others(version string) []string {
+	return slices.DeleteFunc(slices.Clone(versions), func(v string) bool { return v == version })
 }
 
 // deviceYAML is a device with a digest of its own.

@@ -216,7 +216,7 @@ spec:
   updateTimeout: %s
 `, p.name, p.target, p.max, p.minAvailable, p.failureLimit, w.maxAttempts, schema.Duration(pickupTimeout), schema.Duration(updateTimeout))
 	if p.down {
-		list(&b, "rollbackFrom", versions)
+		list(&b, "rollbackFrom", others(p.target))
 	}
 	if w.settle {
 		fmt.Fprintf(&b, "  settle: %s\n", schema.Duration(settleTime))
