@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
-
-	"github.com/gitopsd/gitopsd/internal/gitserver"
 )
 
 // The fleet of the scripts: devices d1, d2, … under one policy. Waiting times
@@ -175,7 +173,7 @@ func find(w *world, ts *testscript.TestScript, args []string) error {
 
 // devices lists the ids on the status branch.
 func (w *world) devices() ([]string, error) {
-	names, err := gitserver.TryGit(w.bare(), "ls-tree", "-r", "--name-only", "refs/heads/gitopsd/status", "devices/")
+	names, err := w.onStatus("devices", "ls-tree", "-r", "--name-only")
 	if err != nil {
 		return nil, fmt.Errorf("list the status branch: %s", names)
 	}

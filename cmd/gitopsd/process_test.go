@@ -21,6 +21,10 @@ func start(w *world, ts *testscript.TestScript, args []string) error {
 	return w.start(ts, args[0], args[1:])
 }
 
+// agentInterval is between two polls: each takes the git server two processes,
+// which are most of what a script costs.
+const agentInterval = "500ms"
+
 // startAgents runs an agent below dev/NAME for each name. What follows -- is
 // for all of them.
 func startAgents(w *world, ts *testscript.TestScript, args []string) error {
@@ -36,7 +40,7 @@ func startAgents(w *world, ts *testscript.TestScript, args []string) error {
 		if err := os.MkdirAll(root, 0o755); err != nil {
 			return err
 		}
-		line := []string{"agent", "--device", id, "--root", root, "--interval", "200ms"}
+		line := []string{"agent", "--device", id, "--root", root, "--interval", agentInterval}
 		if !slices.ContainsFunc(more, func(a string) bool { return a == "--repo" || a == "--repo-from" }) {
 			line = append(line, "--repo", ts.Getenv("REPO_URL"))
 		}

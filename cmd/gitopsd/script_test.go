@@ -38,8 +38,9 @@ type world struct {
 	server *gitserver.Server
 	github *githubtest.Server // nil = the script has none
 
-	mu    sync.Mutex
-	procs map[string]*process
+	mu     sync.Mutex
+	procs  map[string]*process
+	status answers
 }
 
 // process is one gitopsd in the background.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -65,19 +66,50 @@ func (w *world) check(document string, want []string) error {
 	return nil
 }
 
-// document reads a document of the status branch with the git program, so
-// that a script does not believe what gitopsd says of itself.
+// document reads a document of the status branch.
 func (w *world) document(name string) (any, error) {
 	path := "devices/" + name + ".yaml"
 	if name == "fleet" {
 		path = "fleet.yaml"
 	}
-	out, err := gitserver.TryGit(w.bare(), "show", "refs/heads/gitopsd/status:"+path)
+	out, err := w.onStatus(path, "show")
 	if err != nil {
 		return nil, fmt.Errorf("%s: %s", path, out)
 	}
 	var tree any
 	return tree, yaml.Unmarshal([]byte(out), &tree)
+}
+
+// answers are what the git program said of a commit of the status branch: whoever
+// waits asks the same again and again, and a process for each time is most of
+// what the scripts would cost.
+type answers struct {
+	tip  string
+	said map[string]string // by the command line
+}
+
+// onStatus asks the git program about a path of the status branch, so that a
+// script does not believe what gitopsd says of itself.
+func (w *world) onStatus(path string, command ...string) (string, error) {
+	const branch = "refs/heads/gitopsd/status"
+	tip := branch // where it is packed, git finds it
+	if data, err := os.ReadFile(filepath.Join(w.bare(), branch)); err == nil {
+		tip = strings.TrimSpace(string(data))
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if tip != w.status.tip || tip == branch {
+		w.status = answers{tip: tip, said: map[string]string{}}
+	}
+	line := strings.Join(append(command, tip+":"+path), " ")
+	if said, ok := w.status.said[line]; ok {
+		return said, nil
+	}
+	out, err := gitserver.TryGit(w.bare(), append(command, tip+":"+path)...)
+	if err == nil {
+		w.status.said[line] = out
+	}
+	return out, err
 }
 
 func (w *world) bare() string { return filepath.Join(w.work, "fleet.git") }
