@@ -5,6 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path"
+
+	"github.com/gofrs/flock"
 
 	"github.com/gitopsd/gitopsd/reconcile/internal/disk"
 )
@@ -58,6 +62,8 @@ func (l *Launcher) Close() error { return l.root.Close() }
 
 // Next says what to start. A program on trial is counted on the disk first, and
 // given up when it was started too often; without that count it is not started.
+// Beside an agent that runs nothing is counted: this process is about to be told
+// that it is one too many.
 func (l *Launcher) Next() Launch {
 	p, err := l.read()
 	if err != nil {
@@ -68,6 +74,11 @@ func (l *Launcher) Next() Launch {
 		out = Launch{Trouble: fmt.Sprintf("%s could not be started: %s", versionOf(version), why), Refused: sum}
 	}
 	if t := p.Trial; t != nil && t.GaveUp == "" {
+		free, alone := l.alone()
+		defer free()
+		if !alone {
+			return Launch{}
+		}
 		one, err := l.try(&p)
 		switch {
 		case err != nil:
@@ -86,6 +97,23 @@ func (l *Launcher) Next() Launch {
 	}
 	out.SHA256, out.Path = p.Kept.SHA256, host
 	return out
+}
+
+// alone takes the lock of the agent. Where there is none to take, it is the agent
+// that will say so.
+func (l *Launcher) alone() (free func(), ok bool) {
+	free = func() {}
+	lock := path.Join(stateDir, lockName)
+	if info, err := l.root.Lstat(lock); err != nil || !info.Mode().IsRegular() {
+		return free, true
+	}
+	host, err := l.root.HostPath(lock)
+	if err != nil {
+		return free, true
+	}
+	f := flock.New(host, flock.SetFlag(os.O_RDWR))
+	got, err := f.TryLock()
+	return func() { _ = f.Close() }, got || err != nil
 }
 
 // try counts a start of the program on trial, or gives it up.

@@ -43,3 +43,35 @@ func FuzzLauncher(f *testing.F) {
 		}
 	})
 }
+
+// Who starts an agent beside one that runs is told that by it; the start is none
+// of the program on trial, which would be given up for it.
+func TestStartBesideAnAgentIsNotCounted(t *testing.T) {
+	p := onPackage(t)
+	p.write(programsFile, `{"trial":{"version":"v1.5.0","sha256":"`+sumOf(fakeProgram("v1.5.0"))+`","attempt":2,"starts":1}}`)
+	p.write(programPath(sumOf(fakeProgram("v1.5.0"))), string(fakeProgram("v1.5.0")))
+	a := p.agent()
+	before := p.content(programsFile)
+	for range maxStarts {
+		l, err := OpenLauncher(p.root, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if one := l.Next(); one != (Launch{}) {
+			t.Errorf("it starts %+v", one)
+		}
+		l.Close()
+	}
+	if got := p.content(programsFile); got != before {
+		t.Errorf("the record is %s, was %s", got, before)
+	}
+	a.Close()
+	l, err := OpenLauncher(p.root, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if one := l.Next(); one.Path == "" || !strings.Contains(p.content(programsFile), `"starts":2`) {
+		t.Errorf("alone it starts %+v with %s", one, p.content(programsFile))
+	}
+}
