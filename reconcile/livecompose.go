@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/exec"
 	"path"
 	"slices"
 	"strings"
@@ -94,6 +95,9 @@ var errNoProject = errors.New("no container of podman-compose is of a project of
 func (l *Live) composed(ctx context.Context, project string) (files []string, err error) {
 	if path.Clean(l.root.Dir()) != "/" {
 		return nil, errNoProject // podman tells of its own device
+	}
+	if _, err := exec.LookPath("podman"); err != nil {
+		return nil, errNoProject
 	}
 	const labels = `{{index .Labels "com.docker.compose.project.working_dir"}}|{{index .Labels "com.docker.compose.project.config_files"}}`
 	out, err := hooks.Output(ctx, []string{"podman", "ps", "--all", "--filter", "label=io.podman.compose.project=" + project, "--format", labels}, "/", nil, podmanLimit, maxPodman)

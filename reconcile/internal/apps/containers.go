@@ -3,6 +3,7 @@ package apps
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -74,12 +75,19 @@ func (c *shown) wrong() string {
 
 func (c *shown) ended() bool { return c.state == "exited" || c.state == "stopped" }
 
+// oneOff is how podman-compose names the containers of its run command, which
+// stay when they have ended.
+var oneOff = regexp.MustCompile(`_tmp[0-9]+$`)
+
 // troubles are those of the containers of a project, those that are over first.
 func (u *unit) troubles(all []shown) []trouble {
 	var found []trouble
 	there := map[string]bool{}
 	for i := range all {
 		c := &all[i]
+		if oneOff.MatchString(c.name) {
+			continue
+		}
 		there[c.service] = true
 		var s service
 		if i := slices.IndexFunc(u.Services, func(s service) bool { return s.Name == c.service }); i >= 0 {
