@@ -67,6 +67,21 @@ func (a *Agent) observe(ctx context.Context, r record, spec *schema.Spec) Result
 	return Result{Summary: fmt.Sprintf("compared with %s, and changed nothing: %s", r.Version, what)}
 }
 
+// keepObserved writes the record of what the device is compared with again, where
+// it is gone or damaged while the same is assigned: no other attempt would come
+// that brings it.
+func (a *Agent) keepObserved(doc *schema.Assignment) error {
+	st := a.store
+	if doc.Attempt != st.attempts.Observes || a.wouldChange != nil || st.observed() == doc.Attempt {
+		return nil
+	}
+	r, err := recordOf(doc)
+	if err == nil {
+		err = st.write(observedFile, r)
+	}
+	return err
+}
+
 // observeAgain compares once more, and looks at what the device runs.
 func (a *Agent) observeAgain(ctx context.Context) {
 	found, version, err := a.observed(ctx)

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/gitopsd/gitopsd/schema"
 )
 
@@ -303,4 +305,56 @@ func observeInTrouble(t *testing.T, stride int) {
 		}
 		return w.count >= n
 	})
+}
+
+// The way back of what had begun before is gone to its end: a device is left as
+// it is on a good spec only. Nothing is repaired after that.
+func TestObserve_WayBackIsGoneToItsEnd(t *testing.T) {
+	d := onV1(t)
+	d.assign(2, "v1.0.1", filesSpec(map[string]string{"/etc/edge/edge.conf": "version=1.0.1\n"},
+		hook("afterUpdating", "/bin/sh", "-c", `test "$GITOPSD_ROLLING_BACK" = 0 || { echo "from $GITOPSD_FROM" > "$GITOPSD_ROOT/asked"; test -e "$GITOPSD_ROOT/test-ok"; }`)))
+	d.wantOnce(0, "updated")
+	d.assign(3, "v1.1.0", v2(hook("afterUpdating", "/bin/false")))
+	d.wantOnce(1, "rollback incomplete")
+	d.assign(4, "v1.2.0", v2(observing))
+	d.wantOnce(0, "compared with v1.2.0")
+	if r := d.control.last(); r.Phase != schema.PhaseError || r.Attempt != 4 || r.Outcome != schema.OutcomeObserved || !strings.HasPrefix(r.Reason, "rollback incomplete: ") {
+		t.Errorf("report: %+v", r)
+	}
+	d.write("/test-ok", "")
+	d.wantOnce(1, "failed: attempt 3 of v1.1.0", "back on v1.0.1")
+	if got := d.content("/asked"); got != "from v1.1.0\n" {
+		t.Errorf("the hook was told that the way back is %s", got)
+	}
+	if r := d.control.last(); r.Phase != schema.PhaseObserving || r.Attempt != 4 || r.Current.Version != "v1.0.1" {
+		t.Errorf("report: %+v", r)
+	}
+	d.write("/etc/edge/edge.conf", "by hand\n")
+	d.wantOnce(0)
+	if d.content("/etc/edge/edge.conf") != "by hand\n" {
+		t.Error("what is only observed was repaired")
+	}
+}
+
+// A damaged record of what is observed is written again of what is assigned.
+func TestObserve_DamagedRecord(t *testing.T) {
+	for _, damage := range []func(d *device){
+		func(d *device) { d.write(observedFile, `{"attempt": 2, "ver`) },
+		func(d *device) { d.write(observedFile, `{"attempt": 1, "version": "v1.0.0"}`) },
+		func(d *device) { d.remove(observedFile) },
+	} {
+		d := onV1(t)
+		d.assign(2, "v1.1.0", v2(observing))
+		d.wantOnce(0, "compared")
+		want := d.control.last().WouldChange
+		damage(d)
+		before := d.snapshot()
+		d.wantOnce(0)
+		if r := d.control.last(); r.Phase != schema.PhaseObserving || r.Attempt != 2 || !cmp.Equal(r.WouldChange, want) {
+			t.Errorf("report: %+v\nwould change %+v, want %+v", r, r.WouldChange, want)
+		}
+		if diff := cmp.Diff(before, d.snapshot()); diff != "" {
+			t.Error(diff)
+		}
+	}
 }

@@ -269,6 +269,9 @@ func (a *Agent) alreadyThere(ctx context.Context, doc *schema.Assignment) Result
 // stay takes it that what the device runs is assigned to it again, though later
 // attempts ended otherwise: how they ended says nothing any more of how it is.
 func (a *Agent) stay(ctx context.Context, doc *schema.Assignment) Result {
+	if err := a.keepObserved(doc); err != nil {
+		return a.stateFailed(err)
+	}
 	st, f := &a.store.attempts, a.facts()
 	last := st.last()
 	known := last == nil || last.Attempt == doc.Attempt && st.Dropped == 0

@@ -103,9 +103,9 @@ func (a *Agent) backContext(changed []string) hooks.Context {
 		Root: a.root.Dir(), Device: a.cfg.Device, To: a.store.current.Version, Attempt: st.Work.Attempt,
 		Changed: merged(st.Work.Changed, changed), RollingBack: true,
 	}
-	if d := a.store.desired; d != nil {
+	if d := a.store.desired; a.begunWork() {
 		hc.From = d.Version
-	} else if l := st.last(); l != nil {
+	} else if l := st.failed(); l != nil {
 		hc.From = l.Version
 	}
 	return hc
@@ -176,10 +176,10 @@ func (a *Agent) incomplete(ctx context.Context, errs []error) Result {
 // lastFailure is what led to a rollback that an earlier start began.
 func (a *Agent) lastFailure() string {
 	st := &a.store.attempts
-	if d := a.store.desired; d != nil {
+	if d := a.store.desired; a.begunWork() {
 		return fmt.Sprintf("attempt %d of %s: %s", d.Attempt, d.Version, degradedReason(st.of(d.Attempt)))
 	}
-	if l := st.last(); l != nil && l.Outcome != schema.OutcomeOK {
+	if l := st.failed(); l != nil {
 		return fmt.Sprintf("attempt %d of %s: %s: %s", l.Attempt, l.Version, l.Stage, l.Reason)
 	}
 	return "an update whose record was lost"

@@ -177,6 +177,17 @@ func (a *attempts) last() *ended {
 	return &a.Ended[len(a.Ended)-1]
 }
 
+// failed is the newest that failed after it had begun: the one from which a way
+// back leads. Others may have ended on the way. Nil if none did.
+func (a *attempts) failed() *ended {
+	for i := range slices.Backward(a.Ended) {
+		if a.Ended[i].Outcome == schema.OutcomeFailed {
+			return &a.Ended[i]
+		}
+	}
+	return nil
+}
+
 // again makes the attempt of a current spec the newest once more.
 func (a *attempts) again(cur *record) {
 	e := ended{Attempt: cur.Attempt, Version: cur.Version, Digest: cur.Digest, Outcome: schema.OutcomeOK, Begun: true, At: cur.OKAt}
