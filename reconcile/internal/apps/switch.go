@@ -233,8 +233,8 @@ const (
 
 // Switch stops what Prepare found to be stopped, and starts what the spec
 // wants and does not run. How well what was started goes is for
-// [Controller.Healthy]. On the way back an application whose files are not as
-// they are wanted is left as it is, and is switched the next time.
+// [Controller.Healthy]. An application whose files have not come back is left as
+// it is, and is switched the next time.
 func (c *Controller) Switch(ctx context.Context, spec *schema.Spec, p Payloads, way Way) error {
 	r, err := c.load()
 	if err != nil || (len(r.Apps) == 0 && len(spec.Applications) == 0) {
@@ -258,7 +258,7 @@ func (c *Controller) Switch(ctx context.Context, spec *schema.Spec, p Payloads, 
 	next.Apps, next.Reload = map[string]*applied{}, false
 	var ready []*want
 	for _, w := range all {
-		if way != Onward && !c.stands(w) {
+		if way == BackInPart && !c.stands(w) {
 			r.Apps[w.name].Hash, next.Apps[w.name], next.Reload = "", r.Apps[w.name], true
 		} else {
 			ready = append(ready, w)

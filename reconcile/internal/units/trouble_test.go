@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"syscall"
@@ -170,6 +171,9 @@ func (e ends) meet(t *testing.T, power bool, fault func(back bool, op, p string)
 		}
 	}
 	must("the way back when it is over", p.rollBack(oldSpec()), e.onOld)
+	if next := d.process(); !reflect.DeepEqual(next.units.rec, p.units.rec) {
+		t.Errorf("the disk says %+v, and memory %+v", next.units.rec, p.units.rec)
+	}
 	must("the update when it is over", p.update(newSpec()), e.onNew)
 	err := p.update(&schema.Spec{})
 	if power {
