@@ -28,19 +28,28 @@ func Encode(v any) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode %T: %w", v, err)
 	}
+	text, plain := writePlain(root)
+	if !plain {
+		if text, err = writeNode(root); err != nil {
+			return nil, fmt.Errorf("encode %T: %w", v, err)
+		}
+	}
+	if err := readable(reflect.TypeOf(v), root, text); err != nil {
+		return nil, fmt.Errorf("encode %T: %w", v, err)
+	}
+	return text, nil
+}
+
+// writeNode writes any tree.
+func writeNode(root *yaml.Node) ([]byte, error) {
 	var out bytes.Buffer
 	enc := yaml.NewEncoder(&out)
-	enc.SetIndent(2)
+	enc.SetIndent(plainIndent)
 	if err := enc.Encode(root); err != nil {
-		return nil, fmt.Errorf("encode %T: %w", v, err)
+		return nil, err
 	}
-	if err := enc.Close(); err != nil {
-		return nil, fmt.Errorf("encode %T: %w", v, err)
-	}
-	if err := readable(reflect.TypeOf(v), root, out.Bytes()); err != nil {
-		return nil, fmt.Errorf("encode %T: %w", v, err)
-	}
-	return out.Bytes(), nil
+	err := enc.Close()
+	return out.Bytes(), err
 }
 
 // readable says why a document could not be read back. What was written and
