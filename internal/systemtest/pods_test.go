@@ -66,7 +66,7 @@ func (b *box) pods(reg *registry) {
 	b.f.Helper()
 	image := reg.addr + "/web:"
 	in := func(pod string, containers int) error {
-		return errors.Join(b.prints(fmt.Sprintf("%s %d", pod, containers), "podman", "pod", "ps", "--format", "{{.Name}} {{.NumberOfContainers}}"),
+		return errors.Join(b.inPods(fmt.Sprintf("%s %d", pod, containers)),
 			b.prints("2", "sh", "-c", "podman volume ls --quiet | wc -l"), // one has a name
 			b.prints("podman systemd-edge", "podman", "network", "ls", "--format", "{{.Name}}"))
 	}

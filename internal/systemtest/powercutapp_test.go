@@ -3,6 +3,7 @@
 package systemtest
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -15,10 +16,47 @@ const appPowerCuts = 3
 // inTime makes an application be judged within the time between two cuts.
 var inTime = strings.NewReplacer("timeout: 20s, stableFor: 3s", "timeout: 10s, stableFor: 2s", "timeout: 15s, stableFor: 2s", "timeout: 10s, stableFor: 2s")
 
+// appKind is a way to write the application of the tests.
+type appKind struct {
+	spec, bad func(image, version string) string
+	pods      string // that it has, with the number of their containers
+}
+
+var appKinds = []appKind{
+	{
+		func(image, version string) string { return webSpec(image+":"+version, "Environment=N="+version) },
+		func(image, version string) string {
+			return webSpec(image+":"+version, "Environment=MODE=end\n          [Service]\n          Restart=always\n          RestartSec=1")
+		},
+		"",
+	},
+	{
+		func(image, version string) string {
+			return composeSpec(image, version, "            environment: {N: "+version+"}")
+		},
+		func(image, version string) string {
+			return composeSpec(image, version, "            environment: {MODE: end}")
+		},
+		"pod_web 1",
+	},
+	{
+		func(image, version string) string { return podSpec(image+":"+version, "") },
+		func(image, version string) string { return podSpec(image+":"+version, "Environment=MODE=sick") },
+		"systemd-edge 2",
+	},
+	{
+		func(image, version string) string { return kubeSpec(image+":"+version, "") },
+		func(image, version string) string {
+			return kubeSpec(image+":"+version, "env: [{name: MODE, value: end}]")
+		},
+		"edge 2",
+	},
+}
+
 // TestSystemPowerCutApplication takes the power at any moment of an update of
-// an application, of quadlets or of compose, or of the rollback of one that does
-// not become healthy. Each time the container of a good spec runs in the end,
-// alone.
+// an application, of quadlets, pods or of compose, or of the rollback of one that
+// does not become healthy. Each time the containers of a good spec run in the
+// end, alone.
 func TestSystemPowerCutApplication(t *testing.T) {
 	t.Parallel()
 	cuts := cutsOf(appPowerCuts)
@@ -30,36 +68,28 @@ func TestSystemPowerCutApplication(t *testing.T) {
 	b.tellOnFailure()
 	reg := newRegistry(b)
 	state := 0
-	next := func(bad bool) (version string) {
+	next := func(bad bool) (version, pods string) {
 		state++
 		version = fmt.Sprintf("v1.0.%d", state)
-		digest, spec := reg.image("web", version, version), ""
-		if rnd.IntN(2) == 0 {
-			more := "Environment=N=" + version
-			if bad {
-				more += " MODE=end\n          [Service]\n          Restart=always\n          RestartSec=1"
-			}
-			spec = webSpec(reg.addr+"/web@"+digest, more)
-		} else {
-			more := "            environment: {N: " + version + "}"
-			if bad {
-				more = "            environment: {MODE: end}"
-			}
-			spec = composeSpec(reg.addr+"/web", version, more)
+		reg.image("web", version, version)
+		kind := appKinds[rnd.IntN(len(appKinds))]
+		write := kind.spec
+		if bad {
+			write = kind.bad
 		}
-		f.release("gateways", version, inTime.Replace(spec))
+		f.release("gateways", version, inTime.Replace(write(reg.addr+"/web", version)))
 		f.policy("gateways", version, 1, 0)
 		f.push(version)
-		return version
+		return version, kind.pods
 	}
-	good := next(false)
+	good, pods := next(false)
 	f.start("daemon", serveArgs(f.path("state"), "--repo", f.bare)...)
 	b.Run("systemctl", "enable", "--now", "gitopsd-agent")
 	f.is("gw-1", "Current", good)
 
 	for n := range cuts {
 		bad := rnd.IntN(3) == 0
-		version := next(bad)
+		version, itsPods := next(bad)
 		// The pull, the switch and the time in which it must stay healthy.
 		time.Sleep(time.Duration(rnd.Int64N(int64(10 * time.Second))))
 		b.PowerCut()
@@ -67,11 +97,19 @@ func TestSystemPowerCutApplication(t *testing.T) {
 		if bad {
 			f.is("gw-1", "Failed", good)
 		} else {
-			good = version
+			good, pods = version, itsPods
 			f.is("gw-1", "Current", good)
 		}
-		if err := b.serves(good); err != nil {
+		if err := errors.Join(b.answers(good), b.inPods(pods)); err != nil {
 			t.Fatalf("after cut %d, in %s (bad %t): %v", n+1, version, bad, err)
 		}
 	}
+}
+
+// inPods wants these pods and no others, and no container outside of them but
+// the one of an application without a pod, and the one that keeps a document.
+func (b *box) inPods(pods string) error {
+	alone := map[string]string{"": "web", "edge 2": "service"}[pods]
+	return errors.Join(b.prints(pods, "podman", "pod", "ps", "--format", "{{.Name}} {{.NumberOfContainers}}"),
+		b.prints(alone, "sh", "-c", "podman ps --all --format '{{.PodName}} {{.Names}}' | sed -n 's/^ //p' | sed 's/.*-service$/service/'"))
 }

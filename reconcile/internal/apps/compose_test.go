@@ -99,7 +99,7 @@ func TestTroubles(t *testing.T) {
 		{[]shown{{name: "x", service: "a", state: "running", health: "starting"}, {service: "job", state: "exited"}}, "x is starting"},
 		{[]shown{{name: "x", service: "a", state: "paused"}, {name: "y", service: "job", state: "exited", exit: 1}}, "y has ended with 1"},
 		{[]shown{{service: "a", state: "running"}}, "job has no container"},
-		{[]shown{{service: "a", state: "running"}, {service: "job", state: "exited"}, {service: "maybe", state: "exited", exit: 1}}, ""}, // somebody had it run
+		{[]shown{{service: "a", state: "running"}, {service: "job", state: "exited"}, {service: "maybe", state: "exited", exit: 1}}, ""}, // B81: somebody had it run
 		{[]shown{{service: "a", state: "running"}, {service: "job", state: "exited"}, {name: "shop_a_tmp123", service: "a", state: "exited", exit: 1}}, ""},
 		{[]shown{{name: "shop_a_tmp123", service: "a", state: "running"}, {service: "job", state: "exited"}}, "a has no container"},
 	} {

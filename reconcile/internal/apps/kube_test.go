@@ -45,29 +45,36 @@ func TestPodsOfADocument(t *testing.T) {
 }
 
 // When systemd has forgotten how to stop a unit, its pods are still there, and the
-// containers that hold them together go with them only.
+// containers that hold them together go with them only. That is so, too, where
+// the unit of the name is one of another kind by now.
 func TestPodsThatAreLeft(t *testing.T) {
-	w := stocked(t)
-	if err := w.agent().update(pods("reg/web:1")); err != nil {
-		t.Fatal(err)
-	}
-	w.left["web.service"] = "c1 p1\nc2 p1\nc3\n"
-	var done []string
-	w.step = func(what string) error {
-		if strings.Contains(what, "stop") {
-			done = append(done, what)
-		}
-		return nil
-	}
-	if err := w.agent().update(none); err != nil {
-		t.Fatal(err)
-	}
-	// Without their document systemd could only kill them.
-	if !slices.Equal(done, []string{"podman pod stop --ignore p1", "stop web.service"}) {
-		t.Errorf("they were ended by %q", done)
-	}
-	if len(w.left) > 0 {
-		t.Errorf("there is left %q", w.left)
+	for name, next := range map[string]*schema.Spec{
+		"dropped": none, "a container": specOf(map[string]map[string]string{"web": {"web.container": container("reg/web:1", "")}}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := stocked(t)
+			if err := w.agent().update(pods("reg/web:1")); err != nil {
+				t.Fatal(err)
+			}
+			w.left["web.service"] = "c1 p1\nc2 p1\nc3\n"
+			var done []string
+			w.step = func(what string) error {
+				if strings.Contains(what, "stop") {
+					done = append(done, what)
+				}
+				return nil
+			}
+			if err := w.agent().update(next); err != nil {
+				t.Fatal(err)
+			}
+			// Without their document systemd could only kill them.
+			if !slices.Equal(done, []string{"podman pod stop --ignore p1", "stop web.service"}) {
+				t.Errorf("they were ended by %q", done)
+			}
+			if len(w.left) > 0 {
+				t.Errorf("there is left %q", w.left)
+			}
+		})
 	}
 }
 

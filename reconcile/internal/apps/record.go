@@ -158,12 +158,14 @@ func (r *record) marks(all []*want) bool {
 	return kept == 0 // what is kept is wanted
 }
 
-// add makes an application's units those of before and after.
+// add makes an application's units those of before and after. One that was or
+// will be of a .kube file counts as that: with such a one, pods go too.
 func (a *applied) add(more []unit) {
 	for _, u := range more {
-		if i := slices.IndexFunc(a.Units, func(o unit) bool { return o.Name == u.Name }); i < 0 {
+		i := slices.IndexFunc(a.Units, func(o unit) bool { return o.Name == u.Name })
+		if i < 0 {
 			a.Units = append(a.Units, u)
-		} else if a.Units[i].Object == "" {
+		} else if was := a.Units[i]; was.Object == "" && was.Kind != "kube" {
 			a.Units[i] = u
 		}
 	}
