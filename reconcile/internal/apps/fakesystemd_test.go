@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/gitopsd/gitopsd/reconcile/internal/units"
+	"github.com/gitopsd/gitopsd/schema"
 )
 
 // manager is the world's systemd.
@@ -64,7 +65,7 @@ func (w *world) quadlets() []string {
 		found, _ := filepath.Glob(filepath.Join(w.dir, at))
 		all = append(all, found...)
 	}
-	return slices.DeleteFunc(all, isFolder)
+	return slices.DeleteFunc(all, func(p string) bool { return isFolder(p) || !schema.IsQuadlet(filepath.Base(p)) })
 }
 
 func (m *manager) States(_ context.Context, names ...string) ([]units.State, error) {
