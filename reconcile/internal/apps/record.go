@@ -99,7 +99,7 @@ func (c *Controller) load() (*record, error) {
 }
 
 func (c *Controller) save(r *record) error {
-	if c.rec != nil && reflect.DeepEqual(c.rec, r) {
+	if c.rec != nil && reflect.DeepEqual(c.rec, r) && !c.Root.Doubtful(c.recordPath()) {
 		return nil
 	}
 	data, err := json.MarshalIndent(r, "", " ")

@@ -1,9 +1,11 @@
 package apps
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -44,5 +46,33 @@ func TestRecordThatIsNone(t *testing.T) {
 		if left, _ := filepath.Glob(p + ".*"); len(left) != n+1 {
 			t.Errorf("%q: set aside are %v", text, left)
 		}
+	}
+}
+
+// A record that could not be synced is written again before it is relied on.
+func TestRecordThatCouldNotBeSynced(t *testing.T) {
+	w := stocked(t)
+	w.must(mixedOne)
+	failed, written := false, 0
+	w.disk = func(op, p string) error {
+		if op == "rename" && filepath.Base(p) == "apps.json" {
+			written++
+		}
+		if op == "syncdir" && written == 1 && !failed {
+			failed = true
+			return syscall.EIO
+		}
+		return nil
+	}
+	a := w.agent()
+	prepare := func() error { return a.Prepare(t.Context(), mixedTwo, nil, a.files.Ahead(whole(mixedTwo), nil)) }
+	if err := prepare(); !errors.Is(err, syscall.EIO) {
+		t.Fatalf("got %v", err)
+	}
+	if err := prepare(); err != nil || written != 2 {
+		t.Errorf("then %v; it was written %d times", err, written)
+	}
+	if err := prepare(); err != nil || written != 2 {
+		t.Errorf("once more %v; it was written %d times", err, written)
 	}
 }
