@@ -123,3 +123,25 @@ func harmless(t *testing.T, args ...string) string {
 	}
 	return out.String()
 }
+
+// Nor does what stands on a machine that is imported.
+func TestImportedTextsAreHarmless(t *testing.T) {
+	root := t.TempDir()
+	for name, text := range map[string]string{
+		"etc/evil": evil, "etc/\x1b[2J\u202ename": "x\n", "etc/containers/systemd/web/web.container": "[Container]\nImage=" + evil + "\n",
+		"etc/containers/systemd/web/\x1b[2J.container": "[Container]\nImage=x\n", "etc/systemd/system/\u202e.service": "[Service]\n", "etc/shown": "x \u009b\x7f\u2028 y\n",
+	} {
+		name = filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{
+		{"--file", "/etc/evil"}, {"--file", "/etc/\x1b[2J\u202ename"}, {"--file", "/etc/shown"}, {"--application", "web"}, {"--application", evil}, {"--unit", "\u202e.service"}, {"--unit", evil}, {"--file", "/" + evil},
+	} {
+		harmless(t, append([]string{"agent", "import", "--device", "gw-1", "--root", root}, args...)...)
+	}
+}
