@@ -34,7 +34,10 @@ func (a *Agent) runs(want *schema.AgentProgram) bool {
 	case want == nil:
 		return p.SHA256 == ""
 	}
-	return p.SHA256 == want.Sum() || (p.SHA256 == "" && program.Same(want.Version, a.cfg.AgentVersion))
+	if p.SHA256 != "" {
+		return p.SHA256 == want.Sum()
+	}
+	return program.Same(want.Version, a.cfg.AgentVersion)
 }
 
 // onTrial says that this process runs a program that has to prove itself.

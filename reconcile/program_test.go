@@ -310,3 +310,38 @@ func TestProgramIsObserved(t *testing.T) {
 		t.Errorf("started %v, with the record %s", p.started, p.content(programsFile))
 	}
 }
+
+// Whatever a spec says of a program, it is a sum that names where it is put, and
+// nothing that it says steers who reads of it.
+func TestHostileProgram(t *testing.T) {
+	sum := sumOf(fakeProgram("v1.5.0"))
+	const evil = "v1.5.0\x1b[2J\u202e\n../../x"
+	for what, part := range map[string]tree{
+		"a path for a sum":       {"version": "v1.5.0", "url": "http://127.0.0.1:1/x", "sha256": "../../../../etc/x"},
+		"a longer sum":           {"version": "v1.5.0", "url": "http://127.0.0.1:1/x", "sha256": sum + "/../../x"},
+		"upper case":             {"version": "v1.5.0", "url": "http://127.0.0.1:1/x", "sha256": strings.ToUpper(sum)},
+		"no sum":                 {"version": "v1.5.0", "url": "http://127.0.0.1:1/x"},
+		"a path for a payload":   {"version": "v1.5.0", "payload": "sha256:../../../../etc/x"},
+		"another kind of digest": {"version": "v1.5.0", "payload": "md5:" + sum},
+		"a file":                 {"version": "v1.5.0", "url": "file:///etc/passwd", "sha256": sum},
+		"no URL":                 {"version": "v1.5.0", "url": "-x\x00\n", "sha256": sum},
+		"text":                   {"version": evil, "url": "http://127.0.0.1:1/" + evil, "sha256": sum},
+	} {
+		p := onPackage(t)
+		before := p.snapshot()
+		p.assign(2, "v1.1.0", v2(tree{"agent": part}))
+		res, _ := p.boot()
+		r := p.control.last()
+		if r.Begun || r.Phase != schema.PhaseError && r.Phase != schema.PhaseDegraded || p.snapshot() != before {
+			t.Errorf("%s: it came to %+v", what, r)
+		}
+		for _, text := range []string{res.Summary, r.Reason} {
+			if strings.ContainsAny(text, "\x1b\u202e\x00\r\n") {
+				t.Errorf("%s: it says %q", what, text)
+			}
+		}
+		if left, _ := os.ReadDir(p.host(programsDir)); len(left) > 1 || len(left) == 1 && left[0].Name() != sum {
+			t.Errorf("%s: there is left %v", what, left)
+		}
+	}
+}
