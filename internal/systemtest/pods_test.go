@@ -73,12 +73,15 @@ func (b *box) pods(reg *registry) {
 	b.next("v6.0.0", podSpec(image+"1", ""))
 	b.f.is("gw-1", "Current", "v6.0.0")
 	b.must("as a pod", b.answers("one"), in("systemd-edge", 2))
-	b.next("v6.1.0", podSpec(image+"2", ""))
+	subnet := func(want string) error {
+		return b.prints(want, "podman", "network", "inspect", "--format", "{{range .Subnets}}{{.Subnet}}{{end}}", "systemd-edge")
+	}
+	b.next("v6.1.0", strings.Replace(podSpec(image+"2", ""), `"[Network]\n"`, `"[Network]\nSubnet=10.77.1.0/24\n"`, 1))
 	b.f.is("gw-1", "Current", "v6.1.0")
-	b.must("another image in the pod", b.answers("two"), in("systemd-edge", 2))
+	b.must("another image in the pod, and another network", b.answers("two"), in("systemd-edge", 2), subnet("10.77.1.0/24"))
 	b.next("v6.2.0", podSpec(image+"3", "Environment=MODE=sick"))
 	b.f.is("gw-1", "Failed", "v6.1.0")
-	b.must("after a container that its check does not like", b.answers("two"), in("systemd-edge", 2))
+	b.must("after a container that its check does not like", b.answers("two"), in("systemd-edge", 2), subnet("10.77.1.0/24"))
 	if log := b.log(); !strings.Contains(log, "the container web is unhealthy") {
 		b.f.Errorf("nothing is said of the check:\n%s", log)
 	}
