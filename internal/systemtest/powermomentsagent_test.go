@@ -13,7 +13,7 @@ import (
 )
 
 // agentMomentCuts are in an ordinary run; GITOPSD_POWER_CUTS has more of them.
-const agentMomentCuts = 4
+const agentMomentCuts = 3
 
 // The agents that a release may bring.
 const (
