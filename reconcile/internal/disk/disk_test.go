@@ -86,6 +86,19 @@ func TestB93_SymlinksAreReadAsTheDeviceWouldAndNeverWrittenThrough(t *testing.T)
 			t.Errorf("Resolve(%q) = %q, %v; want %q", path, got, err, want)
 		}
 	}
+	can := r.straight("/usr", false) // not every kernel can tell
+	for _, path := range []string{"/", "/usr", "/usr/real", "/usr/none", "/usr/none/x", "/usr/real/x", "/lib", "/lib/x", "/link", "/dangling", "/loop1"} {
+		for _, last := range []bool{false, true} {
+			straight := r.straight(path, last)
+			long, err := r.follow(path, last)
+			if straight && (err != nil || long != path) {
+				t.Errorf("%s, last %v: taken for straight, and leads to %q (%v)", path, last, long, err)
+			}
+			if !straight && can && err == nil && long == path && path != "/usr/none/x" {
+				t.Errorf("%s, last %v: not taken for straight", path, last)
+			}
+		}
+	}
 	for _, path := range []string{"/loop1/x", "relative", "", "/usr/real/x", "/a\x00b"} {
 		if got, err := r.Resolve(path); err == nil {
 			t.Errorf("Resolve(%q) = %q, want an error", path, got)

@@ -35,6 +35,15 @@ func FuzzResolve(f *testing.F) {
 		if err == nil && (path.Clean(got) != got || !strings.HasPrefix(got, "/")) {
 			t.Errorf("Resolve(%q) with a link to %q = %q", p, target, got)
 		}
+		if err == nil { // the short way leads where the long one does
+			for _, last := range []bool{false, true} {
+				short, shortErr := r.walk(p, last)
+				long, longErr := r.follow(path.Clean(p), last)
+				if short != long || (shortErr == nil) != (longErr == nil) {
+					t.Errorf("%q with a link to %q, last %v: %q (%v), element by element %q (%v)", p, target, last, short, shortErr, long, longErr)
+				}
+			}
+		}
 		if len(got) < 200 {
 			_, _ = r.MkdirAll(path.Dir(path.Clean("/"+got)), own) // it may be refused, it may not lead out
 			_ = r.WriteFile(p, []byte("x"), own)

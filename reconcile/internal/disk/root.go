@@ -62,6 +62,7 @@ const modeBits = fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
 type Root struct {
 	dir  string
 	root *os.Root
+	top  *os.File // the same folder, for [Root.straight]
 	step func(op, path string) error
 	look func(op, path string) error
 
@@ -79,7 +80,12 @@ func Open(dir string, o Options) (*Root, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open root %s: %w", abs, bare(err))
 	}
-	r := &Root{dir: abs, root: root, step: o.Step, look: o.ReadStep, doubt: map[string]bool{}}
+	top, err := openStraight(abs)
+	if err != nil {
+		root.Close()
+		return nil, fmt.Errorf("open root %s: %w", abs, err)
+	}
+	r := &Root{dir: abs, root: root, top: top, step: o.Step, look: o.ReadStep, doubt: map[string]bool{}}
 	for _, step := range []*func(op, path string) error{&r.step, &r.look} {
 		if *step == nil {
 			*step = func(string, string) error { return nil }
@@ -92,7 +98,7 @@ func Open(dir string, o Options) (*Root, error) {
 func (r *Root) Dir() string { return r.dir }
 
 // Close releases the root.
-func (r *Root) Close() error { return r.root.Close() }
+func (r *Root) Close() error { return errors.Join(r.root.Close(), r.top.Close()) }
 
 // HostPath is where the host finds a path of the device, symlinks followed.
 // The path need not exist.
@@ -113,7 +119,16 @@ func (r *Root) walk(p string, followLast bool) (string, error) {
 	if !strings.HasPrefix(p, "/") || strings.ContainsRune(p, 0) {
 		return "", fmt.Errorf("%q: %w: an absolute path is wanted", p, fs.ErrInvalid)
 	}
-	rest := split(path.Clean(p))
+	clean := path.Clean(p)
+	if r.straight(clean, followLast) {
+		return clean, nil
+	}
+	return r.follow(clean, followLast)
+}
+
+// follow is walk of a clean path, element by element.
+func (r *Root) follow(p string, followLast bool) (string, error) {
+	rest := split(p)
 	cur, links := "/", 0
 	for len(rest) > 0 {
 		name := rest[0]
