@@ -215,12 +215,12 @@ func eachTrouble(t *testing.T, which func(way string, lasting bool, i int) (firs
 }
 
 // eachKind runs all kinds of trouble, each at the operations of a stride for as
-// long as there are more.
+// long as there are more: at other ones for each.
 func eachKind(t *testing.T, stride int, meet func(t *testing.T, kind string, lasting bool, n int) (more bool)) {
 	for i, kind := range slices.Sorted(maps.Keys(troubles)) {
 		for j, lasting := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, lasting=%t", kind, lasting), func(t *testing.T) {
-				for n := 1 + (3*i+j)%stride; meet(t, kind, lasting, n) && !t.Failed(); n += stride {
+				for n := 1 + (2*i+j)*stride/(2*len(troubles)); meet(t, kind, lasting, n) && !t.Failed(); n += stride {
 				}
 			})
 		}
