@@ -10,7 +10,7 @@ import (
 // A hold and a snooze meet trouble with the disk: what was said before counts or
 // what is said now, never a half, and nothing is left beside it.
 func TestNotesInTrouble(t *testing.T) {
-	eachKind(t, 3, func(t *testing.T, kind string, lasting bool, n int) (more bool) {
+	eachKind(t, 7, func(t *testing.T, kind string, lasting bool, n int) (more bool) {
 		d := onV1(t)
 		w := &trouble{d: d, fault: troubles[kind](d), at: 1 << 30, lasting: lasting}
 		notes := d.notes(w.step)

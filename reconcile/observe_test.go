@@ -273,7 +273,7 @@ func TestObserve_OS(t *testing.T) {
 // Trouble with the disk: when it is over, the running agent has compared, nothing
 // is touched, and a power cut changes nothing of that. It is here and there; the
 // system test does all.
-func TestObserve_TroubleWithTheDisk(t *testing.T) { observeInTrouble(t, 19) }
+func TestObserve_TroubleWithTheDisk(t *testing.T) { observeInTrouble(t, 37) }
 
 func observeInTrouble(t *testing.T, stride int) {
 	eachKind(t, stride, func(t *testing.T, kind string, lasting bool, n int) (more bool) {

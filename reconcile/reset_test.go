@@ -175,7 +175,7 @@ func TestResetKeepsWhatWasSetAside(t *testing.T) {
 // A reset meets trouble with the disk: where it says that it is done, it is, and
 // otherwise the next one brings it to its end. It is here and there; the system
 // test does all.
-func TestResetInTrouble(t *testing.T) { resetInTrouble(t, 29) }
+func TestResetInTrouble(t *testing.T) { resetInTrouble(t, 59) }
 
 func resetInTrouble(t *testing.T, stride int) {
 	want := factory(t)

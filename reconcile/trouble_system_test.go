@@ -19,7 +19,7 @@ func TestSystemResetInTrouble(t *testing.T) { resetInTrouble(t, 1) }
 
 // TestSystemUnitsInTrouble is TestUnitsInTrouble at every seventh operation, which
 // is another one of each with every kind of trouble.
-func TestSystemUnitsInTrouble(t *testing.T) { unitsInTrouble(t, 7) }
+func TestSystemUnitsInTrouble(t *testing.T) { unitsInTrouble(t, ways, 7) }
 
 // laterStride leaves out most of the moments at which the power goes after a
 // sync that failed; the seven is prime to the operations of a written file.
