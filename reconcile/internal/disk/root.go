@@ -41,22 +41,6 @@ type Options struct {
 	ReadStep func(op, path string) error
 }
 
-// Meta is what a written file or folder should have. UID and GID -1 keep the
-// process's own.
-type Meta struct {
-	Mode     fs.FileMode // permission, setuid, setgid, sticky
-	UID, GID int
-	// ReplaceLink has a written file take the place of a symlink; without it
-	// that is [ErrSymlink].
-	ReplaceLink bool
-	// Attributes are the extended ones that a written file gets; nil = of those
-	// of the file whose place it takes, the ones that are of the place.
-	Attributes *Attributes
-}
-
-// modeBits are the bits of a mode that a Meta sets.
-const modeBits = fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
-
 // Root is a file tree that no path and no symlink leaves. Paths are absolute
 // as the device sees them ("/etc/x").
 type Root struct {
