@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"regexp"
 	"sort"
 	"strings"
 	"time"
@@ -28,28 +29,19 @@ func Encode(v any) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode %T: %w", v, err)
 	}
-	text, plain := writePlain(root)
-	if !plain {
-		if text, err = writeNode(root); err != nil {
-			return nil, fmt.Errorf("encode %T: %w", v, err)
-		}
-	}
-	if err := readable(reflect.TypeOf(v), root, text); err != nil {
-		return nil, fmt.Errorf("encode %T: %w", v, err)
-	}
-	return text, nil
-}
-
-// writeNode writes any tree.
-func writeNode(root *yaml.Node) ([]byte, error) {
 	var out bytes.Buffer
 	enc := yaml.NewEncoder(&out)
-	enc.SetIndent(plainIndent)
+	enc.SetIndent(2)
 	if err := enc.Encode(root); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("encode %T: %w", v, err)
 	}
-	err := enc.Close()
-	return out.Bytes(), err
+	if err := enc.Close(); err != nil {
+		return nil, fmt.Errorf("encode %T: %w", v, err)
+	}
+	if err := readable(reflect.TypeOf(v), root, out.Bytes()); err != nil {
+		return nil, fmt.Errorf("encode %T: %w", v, err)
+	}
+	return out.Bytes(), nil
 }
 
 // readable says why a document could not be read back. What was written and
@@ -225,37 +217,19 @@ func yamlString(s string) *yaml.Node {
 	return n
 }
 
-// reservedWords are what YAML 1.1 readers take for booleans and null, whatever
-// the case.
-var reservedWords = map[string]bool{"y": true, "n": true, "yes": true, "no": true, "on": true, "off": true,
-	"true": true, "false": true, "null": true}
+var (
+	plainForm = regexp.MustCompile(`^[A-Za-z/_][A-Za-z0-9_./@+,=:()*%-]*( [A-Za-z0-9_./@+,=:()*%-]+)*$`)
+	// What YAML 1.1 readers take for booleans and null, whatever the case.
+	reservedWords = map[string]bool{"y": true, "n": true, "yes": true, "no": true, "on": true, "off": true,
+		"true": true, "false": true, "null": true}
+)
 
 // plainIsSafe is narrower than YAML: what it lets through no reader of any
 // version takes for anything but this string.
 func plainIsSafe(s string) bool {
-	return isPlainForm(s) && !strings.Contains(s, ": ") && !strings.HasSuffix(s, ":") &&
+	return plainForm.MatchString(s) && !strings.Contains(s, ": ") && !strings.HasSuffix(s, ":") &&
 		!reservedWords[strings.ToLower(s)]
 }
-
-// isPlainForm says whether a string is of words that one space parts, of which
-// the first begins with a letter, a slash or an underscore. It is no regular
-// expression, because every string of every document goes through it.
-func isPlainForm(s string) bool {
-	if s == "" || !isLetter(s[0]) && s[0] != '/' && s[0] != '_' {
-		return false
-	}
-	for i := 1; i < len(s); i++ {
-		switch c := s[i]; {
-		case isLetter(c), '0' <= c && c <= '9', strings.IndexByte("_./@+,=:()*%-", c) >= 0:
-		case c == ' ' && s[i-1] != ' ' && i+1 < len(s):
-		default:
-			return false
-		}
-	}
-	return true
-}
-
-func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
 
 // literalIsSafe says whether a block scalar gives the text back and reads
 // better than quotes.

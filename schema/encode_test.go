@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"math"
 	"reflect"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -204,28 +203,4 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 	})
-}
-
-// The form of what is written without quotes, said in another way.
-func TestPlainForm(t *testing.T) {
-	form := regexp.MustCompile(`^[A-Za-z/_][A-Za-z0-9_./@+,=:()*%-]*( [A-Za-z0-9_./@+,=:()*%-]+)*$`)
-	texts := []string{""}
-	for from := 0; len(texts[len(texts)-1]) < 4; {
-		end := len(texts)
-		for ; from < end; from++ {
-			for _, c := range []string{"a", "Z", "/", "_", " ", "9", "*", ":", "#", "\n", "é"} {
-				texts = append(texts, texts[from]+c)
-			}
-		}
-	}
-	for _, s := range texts {
-		if got, want := isPlainForm(s), form.MatchString(s); got != want {
-			t.Fatalf("%q: %v, want %v", s, got, want)
-		}
-	}
-	for c := range 256 {
-		if s := "a" + string([]byte{byte(c)}); isPlainForm(s) != form.MatchString(s) {
-			t.Errorf("%q: %v", s, isPlainForm(s))
-		}
-	}
 }
