@@ -101,6 +101,10 @@ func TestMessagesAreBounded(t *testing.T) {
 	if len(got) > messageLimit || !strings.HasSuffix(got, " end") || !utf8.ValidString(got) {
 		t.Errorf("%d bytes, valid %v, end %q", len(got), utf8.ValidString(got), got[len(got)-8:])
 	}
+	long = "the cause\n" + long
+	if got := bounded(long); len(got) > messageLimit || !strings.HasPrefix(got, "the cause\n… ä") || !strings.HasSuffix(got, " end") {
+		t.Errorf("%d bytes, begin %q, end %q", len(got), got[:20], got[len(got)-8:])
+	}
 	if got := bounded("short"); got != "short" {
 		t.Error(got)
 	}

@@ -17,7 +17,7 @@ const busyFile = "/run/gitopsd/busy"
 
 const (
 	noteLimit      = 4 << 10 // bytes read of the busy and hold files
-	reasonLimit    = 200     // of a reason in a report
+	reasonLimit    = 300     // of a reason in a report, in characters: with what happened and what a program said of it
 	busyCheckLimit = 10      // seconds; no answer means busy
 )
 

@@ -134,13 +134,17 @@ func (w *work) note(f schema.Failure) {
 	}
 }
 
-// bounded keeps the end of a message: that is where tools say what was wrong.
+// bounded keeps a message's first line, which tells the cause, and its end: that
+// is where tools say what was wrong.
 func bounded(s string) string {
 	s = strings.ToValidUTF8(s, "?")
 	if len(s) <= messageLimit {
 		return s
 	}
-	const mark = "… "
+	mark := "… "
+	if first, _, below := strings.Cut(s, "\n"); below && len(first) < messageLimit/2 {
+		mark = first + "\n" + mark
+	}
 	s = s[len(s)-messageLimit+len(mark):]
 	for len(s) > 0 && !utf8.RuneStart(s[0]) {
 		s = s[1:]

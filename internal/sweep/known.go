@@ -217,12 +217,14 @@ func older(r *schema.Report, o *schema.Observed) bool {
 	return o != nil && o.InstallID == r.InstallID && r.Sequence < o.Sequence
 }
 
-// messageOf is what a person should read about the report's attempt.
+// messageOf is what a person should read about the report's attempt: of a
+// failure its first line, which tells the cause. The report has the rest.
 func messageOf(r *schema.Report) string {
 	if r.Outcome != "" && r.Outcome != schema.OutcomeOK {
 		for i := len(r.Failures) - 1; i >= 0; i-- {
 			if f := r.Failures[i]; f.Attempt == r.Attempt {
-				return oneLine(f.Message)
+				first, _, _ := strings.Cut(strings.TrimSpace(f.Message), "\n")
+				return oneLine(first)
 			}
 		}
 	}

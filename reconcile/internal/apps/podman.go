@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/gitopsd/gitopsd/reconcile/internal/failure"
 	"github.com/gitopsd/gitopsd/reconcile/internal/hooks"
 )
 
@@ -38,11 +39,11 @@ func (c *Controller) imageID(ctx context.Context, ref string) (string, error) {
 	return id, err
 }
 
-// said is a program's own words where there are any, in one line.
+// said is what a program tells of the cause where it tells anything, in one line.
 func said(err error) string {
 	var exit *hooks.Exit
 	if !errors.As(err, &exit) || exit.Output == "" {
 		return err.Error()
 	}
-	return exit.Error() + ": " + strings.Join(strings.Fields(exit.Output), " ")
+	return exit.Error() + ": " + failure.Cause(failure.WithoutSecrets(exit.Output))
 }

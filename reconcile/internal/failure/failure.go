@@ -23,6 +23,8 @@ type Error struct {
 	Err       error
 }
 
+// Error has on its first line what happened and what a program said of the
+// cause; the program's output is below.
 func (e *Error) Error() string {
 	if j, ok := e.Err.(joined); ok { //nolint:errorlint // what it wraps deeper has words of its own around it
 		return j.Error() // its parts name their elements
@@ -33,7 +35,7 @@ func (e *Error) Error() string {
 	}
 	s += ": " + Words(e.Err)
 	if e.Output != "" {
-		s += ": " + WithoutSecrets(e.Output)
+		s += ": " + causeFirst(WithoutSecrets(e.Output))
 	}
 	return s
 }

@@ -2,6 +2,7 @@ package failure
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/gitopsd/gitopsd/schema"
 )
@@ -30,18 +31,20 @@ func Join(errs ...error) error {
 	return errors.Join(all...)
 }
 
-// joined keeps the parts for errors.Is and writes them on one line.
+// joined keeps the parts for errors.Is. Their first lines are one line, with
+// what programs said below.
 type joined []error
 
 func (j joined) Error() string {
-	s := ""
-	for i, err := range j {
-		if i > 0 {
-			s += "; "
+	var first, below []string
+	for _, err := range j {
+		line, more, found := strings.Cut(err.Error(), "\n")
+		first = append(first, line)
+		if found {
+			below = append(below, more)
 		}
-		s += err.Error()
 	}
-	return s
+	return strings.Join(append([]string{strings.Join(first, "; ")}, below...), "\n")
 }
 
 func (j joined) Unwrap() []error { return j }

@@ -25,16 +25,28 @@ const removed = "[removed]"
 func WithoutSecrets(text string) string {
 	text = userInfo.ReplaceAllString(text, "$1"+removed+"@")
 	text = bearer.ReplaceAllString(text, "$1 "+removed)
-	text = setting.ReplaceAllStringFunc(text, func(s string) string {
-		m := setting.FindStringSubmatch(s)
-		if schema.SecretLike(strings.ReplaceAll(m[1], "-", "_"), m[3]) {
-			return m[1] + m[2] + removed
-		}
-		return s
-	})
+	text = withoutSettings(text, settingDepth)
 	return word.ReplaceAllStringFunc(text, func(s string) string {
 		if schema.SecretLike("", s) {
 			return removed
+		}
+		return s
+	})
+}
+
+// settingDepth is how many settings may stand in one another's values; a
+// hostile text has thousands.
+const settingDepth = 8
+
+// withoutSettings looks into values, too: "Error: password=…" is one.
+func withoutSettings(text string, depth int) string {
+	return setting.ReplaceAllStringFunc(text, func(s string) string {
+		m := setting.FindStringSubmatch(s)
+		switch {
+		case schema.SecretLike(strings.ReplaceAll(m[1], "-", "_"), m[3]):
+			return m[1] + m[2] + removed
+		case depth > 0:
+			return m[1] + m[2] + withoutSettings(m[3], depth-1)
 		}
 		return s
 	})

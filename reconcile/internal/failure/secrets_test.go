@@ -14,6 +14,7 @@ func TestWithoutSecrets(t *testing.T) {
 		"connect to postgres://edge:hunter22@db:5432/a":   "connect to postgres://[removed]@db:5432/a",
 		"Authorization: Bearer abcdefghijklmnop":          "Authorization: Bearer [removed]",
 		"push failed for ghp_abcdefghijklmnopqrstuvwxyz1": "push failed for [removed]",
+		"Error: token=hunter22hunter22":                   "Error: token=[removed]",
 		"password=/run/secrets/db":                        "password=/run/secrets/db",
 		strings.Repeat("x", 40):                           strings.Repeat("x", 40),
 	} {

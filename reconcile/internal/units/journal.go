@@ -2,11 +2,13 @@ package units
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
+	"regexp"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/gitopsd/gitopsd/reconcile/internal/failure"
 	"github.com/gitopsd/gitopsd/reconcile/internal/hooks"
@@ -14,41 +16,104 @@ import (
 )
 
 const (
-	// journalLines is how much of a unit's end is told, in lines; a failure is
-	// bounded in bytes too.
-	journalLines = 30
+	// journalLines is how much of a unit's own end is told, in lines: a trace
+	// with the runs before it. A failure is bounded in bytes too.
+	journalLines = 60
+	// journalEntries are looked at for these: podman and systemd write a dozen
+	// of each start of a container.
+	journalEntries = 300
+	// journalBytes are kept of the entries, with the names of their fields.
+	journalBytes = 256 << 10
 	// journalLimit is for a journal on a slow card, in seconds.
 	journalLimit = 20
 )
 
-// Journal gives the end of what a unit has said since a time in this boot, for
-// a failure's output, without what looks like a secret; "" where nothing can
-// be had.
+// Journal gives the end of what a unit's program has said since a time in this
+// boot, for a failure's output, without what looks like a secret; "" where
+// nothing can be had.
 func Journal(ctx context.Context, unit string, since time.Time) string {
-	argv := []string{"journalctl", "--no-pager", "--quiet", "--output=cat", "--boot", fmt.Sprintf("--lines=%d", journalLines), "--unit=" + unit}
+	argv := []string{"journalctl", "--no-pager", "--quiet", "--all", "--output=json", "--output-fields=MESSAGE,SYSLOG_IDENTIFIER,PODMAN_EVENT",
+		"--boot", fmt.Sprintf("--lines=%d", journalEntries), "--unit=" + unit}
 	if !since.IsZero() {
 		argv = append(argv, fmt.Sprintf("--since=@%d", since.Unix()))
 	}
-	out, err := hooks.Command(ctx, argv, "/", nil, journalLimit)
+	out, err := hooks.Output(ctx, argv, "/", nil, journalLimit, journalBytes)
 	if err != nil {
 		return ""
 	}
 	return failure.WithoutSecrets(ownWords(out))
 }
 
-// ownWords leaves out what systemd says of every start and stop, so that what
-// the program said of itself is not cut.
-func ownWords(journal string) string {
-	var kept []string
-	for line := range strings.SplitSeq(journal, "\n") {
-		word, _, _ := strings.Cut(line, " ")
-		if slices.Contains([]string{"Starting", "Started", "Stopping", "Stopped", "Closed", "Listening"}, word) || strings.HasSuffix(line, ": Deactivated successfully.") {
-			continue
-		}
-		kept = append(kept, line)
-	}
-	return strings.Join(kept, "\n")
+// entry is one of the journal, as journalctl writes it.
+type entry struct {
+	Message    json.RawMessage `json:"MESSAGE"`
+	Identifier json.RawMessage `json:"SYSLOG_IDENTIFIER"`
+	Event      json.RawMessage `json:"PODMAN_EVENT"`
 }
+
+// text is its message without control characters: a string, or bytes where
+// that is no plain text.
+func (e *entry) text() string {
+	var s string
+	if json.Unmarshal(e.Message, &s) != nil {
+		var codes []uint16 // not []byte, which is a string in JSON
+		if json.Unmarshal(e.Message, &codes) != nil {
+			return ""
+		}
+		b := make([]byte, len(codes))
+		for i, c := range codes {
+			b[i] = byte(c)
+		}
+		s = strings.ToValidUTF8(string(b), "\uFFFD")
+	}
+	return strings.TrimRight(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return -1
+		}
+		return r
+	}, colour.ReplaceAllString(s, "")), " \n")
+}
+
+// ownWords are those of the program itself, the end of them, with what systemd
+// says of an end that the program does not know of; where it said nothing, what
+// systemd says of its end.
+func ownWords(journal string) string {
+	var own, ends []string
+	for line := range strings.SplitSeq(journal, "\n") {
+		var e entry
+		if json.Unmarshal([]byte(line), &e) != nil {
+			continue // the first may be cut
+		}
+		text, from := e.text(), string(e.Identifier)
+		switch {
+		case text == "" || len(e.Event) > 0 || from == `"conmon"` || containerNoise.MatchString(text):
+		case from != `"systemd"`:
+			own = append(own, text)
+		case routine.MatchString(text):
+		case plainEnd.MatchString(text):
+			ends = append(ends, text)
+		default:
+			own = append(own, text)
+		}
+	}
+	if len(own) == 0 {
+		own = ends
+	}
+	return strings.Join(own[max(0, len(own)-journalLines):], "\n")
+}
+
+var (
+	// colour is how a program writes for a terminal.
+	colour = regexp.MustCompile(`\x1b\[[0-9;]*m`)
+	// containerNoise is what podman and conmon write beside the program: the id
+	// of a container, and conmon's trouble with its own files.
+	containerNoise = regexp.MustCompile(`^(?:[0-9a-f]{64}$|\[?conmon[: ])`)
+	// routine is what systemd says of every start and stop.
+	routine = regexp.MustCompile(`^(?:Starting|Started|Stopping|Stopped|Closed|Listening|Reloading|Reloaded) |: (?:Deactivated successfully\.|Consumed |Scheduled restart job)`)
+	// plainEnd is what systemd says of a program that ended by itself: the unit's
+	// state has it, and the program knows better why.
+	plainEnd = regexp.MustCompile(`^Failed to start |: (?:Main process exited, code=exited|Control process exited, code=exited|Failed with result 'exit-code'|Start request repeated too quickly)`)
+)
 
 // jobFailure makes a failure of what [Manager.Do] says of one job.
 func (c *Controller) jobFailure(ctx context.Context, err error, since time.Time) error {
