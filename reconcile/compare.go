@@ -2,12 +2,10 @@ package reconcile
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
-	"reflect"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -32,6 +30,18 @@ type Change struct {
 	From   *string `json:"from,omitempty"`
 	To     *string `json:"to,omitempty"`
 	Hidden string  `json:"hidden,omitempty"`
+	// Path is that of the contents where Name is not it: of a unit's own file.
+	Path string `json:"path,omitempty"`
+
+	file *files.Difference // nil = it is of no path
+}
+
+// File is the path whose contents differ, or "".
+func (one *Change) File() string {
+	if strings.HasPrefix(one.Name, "/") {
+		return one.Name
+	}
+	return one.Path
 }
 
 // Comparison is what separates a device from one of its specs.
@@ -55,9 +65,9 @@ type Comparison struct {
 // no other. Contents that
 // not everybody on the device may read are left out, unless secrets are asked
 // for.
-func (v *View) Compare(current, secrets bool) (*Comparison, error) {
+func (v *View) Compare(ctx context.Context, current, secrets bool) (*Comparison, error) {
 	s := v.agent.store
-	if err := v.openFiles(); err != nil {
+	if err := v.openRecords(); err != nil {
 		return nil, err
 	}
 	c := &Comparison{Changes: []Change{}, Hooks: []string{}, Trouble: v.trouble}
@@ -82,17 +92,17 @@ func (v *View) Compare(current, secrets bool) (*Comparison, error) {
 			return nil, err
 		}
 		c.To, c.Observed = r.ref(), true
-		return c, v.compare(c, from, to, secrets)
+		return c, v.compare(ctx, c, from, to, secrets)
 	}
 	if !c.Desired && (s.current.Unknown || s.current.Attempt == 0) {
 		return c, nil // nothing says what the device should be
 	}
-	return c, v.compare(c, from, to, secrets)
+	return c, v.compare(ctx, c, from, to, secrets)
 }
 
 // CompareSpec says what separates a device from a spec that nobody has assigned
 // to it; it need not have an agent.
-func CompareSpec(c Config, spec map[string]any, secrets bool) (*Comparison, error) {
+func CompareSpec(ctx context.Context, c Config, spec map[string]any, secrets bool) (*Comparison, error) {
 	if _, err := schema.DecodeSpec(spec); err != nil {
 		return nil, fmt.Errorf("the spec cannot be read whole: %w", err)
 	}
@@ -101,7 +111,7 @@ func CompareSpec(c Config, spec map[string]any, secrets bool) (*Comparison, erro
 		return nil, err
 	}
 	defer v.Close()
-	if err := v.openFiles(); err != nil {
+	if err := v.openRecords(); err != nil {
 		return nil, err
 	}
 	from, err := v.read(currentFile)
@@ -109,34 +119,54 @@ func CompareSpec(c Config, spec map[string]any, secrets bool) (*Comparison, erro
 		return nil, err
 	}
 	out := &Comparison{Changes: []Change{}, Hooks: []string{}, Trouble: v.trouble, Desired: true}
-	return out, v.compare(out, from, spec, secrets)
+	return out, v.compare(ctx, out, from, spec, secrets)
 }
 
-// compare fills in what a spec would change on the device.
-func (v *View) compare(c *Comparison, from, to map[string]any, secrets bool) error {
+// compare fills in what a spec would change on the device, or what of it the
+// device is not.
+func (v *View) compare(ctx context.Context, c *Comparison, from, to map[string]any, secrets bool) error {
+	cur, err := schema.DecodeSpec(from)
+	if err != nil {
+		return fmt.Errorf("the current spec cannot be read whole: %w", err)
+	}
 	spec, err := schema.DecodeSpec(to)
 	if err != nil {
 		c.Trouble = append(c.Trouble, oneLine("the spec cannot be read whole: "+err.Error()))
-		spec = &schema.Spec{}
-	} else if err := v.compareFiles(c, spec, secrets); err != nil {
-		return err
+		return nil
 	}
+	if v.agent.units == nil && len(spec.Units)+len(spec.Applications) > 0 {
+		c.Trouble = append(c.Trouble, "how units and applications are cannot be told: systemd answers root only, and on the device itself")
+	}
+	var list []Change
 	if c.Desired || c.Observed {
-		if v.seen != nil && c.Observed {
-			c.Changes = append(c.Changes, v.seenRest()...)
-		} else {
-			c.Changes = append(c.Changes, compareRest(from, to)...)
-		}
+		list, err = v.agent.differences(ctx, cur, spec)
+	} else {
+		list, err = v.agent.drifted(ctx, cur)
+	}
+	if err != nil {
+		c.Trouble = append(c.Trouble, oneLine(err.Error()))
+	}
+	c.show(list, secrets)
+	if c.Desired || c.Observed {
 		local, err := hooks.Local(v.agent.root)
 		if err != nil {
 			c.Trouble = append(c.Trouble, oneLine(err.Error()))
 		}
-		c.Hooks = hooksOf(spec, local, c.Changes)
-	}
-	if n := len(c.Changes); n > maxChanges {
-		c.Changes, c.More = c.Changes[:maxChanges], n-maxChanges
+		c.Hooks = hooksOf(spec, local, list)
 	}
 	return nil
+}
+
+// show takes over what there is room for.
+func (c *Comparison) show(list []Change, secrets bool) {
+	c.More = max(len(list)-maxChanges, 0)
+	room := allTexts
+	for _, one := range list[:len(list)-c.More] {
+		if f := one.file; f != nil && !f.Dir && f.Err == nil {
+			room = one.contents(f, secrets, room)
+		}
+		c.Changes = append(c.Changes, one)
+	}
 }
 
 // read gives a spec as it was assigned, empty where there is none.
@@ -155,21 +185,12 @@ func (v *View) read(p string) (map[string]any, error) {
 	return tree, err
 }
 
-func (v *View) compareFiles(c *Comparison, spec *schema.Spec, secrets bool) error {
-	list, err := v.agent.files.Compare(wholeSet(spec), v.agent.payload)
-	if err != nil {
-		return fmt.Errorf("compare the files: %w", err)
+func differenceOf(d *files.Difference) schema.Difference {
+	one := schema.Difference{Field: "files", Name: d.Path, Do: doOf(d), Detail: detail(d)}
+	if d.Dir {
+		one.Field = "directories"
 	}
-	room := allTexts
-	for i := range list {
-		d := &list[i]
-		one := Change{Difference: differenceOf(d)}
-		if !d.Dir && d.Err == nil && len(c.Changes) < maxChanges {
-			room = one.contents(d, secrets, room)
-		}
-		c.Changes = append(c.Changes, one)
-	}
-	return nil
+	return one
 }
 
 func doOf(d *files.Difference) string {
@@ -252,77 +273,14 @@ func (one *Change) contents(d *files.Difference, secrets bool, room int) int {
 	return max(room, 0)
 }
 
-// seenRest is what the running agent has found beside files and folders.
-func (v *View) seenRest() []Change {
-	var list []Change
-	for _, d := range v.seen.Differences {
-		if d.Field != "files" && d.Field != "directories" {
-			list = append(list, Change{Difference: d})
-		}
-	}
-	return list
-}
-
-// compareRest is what differs between two specs beside files, folders and
-// hooks, by field and name; what it means on the device, their controllers
-// know.
-func compareRest(from, to map[string]any) []Change {
-	var list []Change
-	fields := map[string]bool{}
-	for _, side := range []map[string]any{from, to} {
-		for f := range side {
-			fields[f] = true
-		}
-	}
-	for _, f := range slices.Sorted(maps.Keys(fields)) {
-		if f == "files" || f == "directories" || f == "hooks" || reflect.DeepEqual(from[f], to[f]) {
-			continue
-		}
-		a, aIs := from[f].(map[string]any)
-		b, bIs := to[f].(map[string]any)
-		if !(aIs || from[f] == nil) || !(bIs || to[f] == nil) {
-			list = append(list, Change{Difference: schema.Difference{Field: f, Do: doBetween(from[f], to[f])}})
-			continue
-		}
-		names := map[string]bool{}
-		for _, side := range []map[string]any{a, b} {
-			for n := range side {
-				names[n] = true
-			}
-		}
-		for _, n := range slices.Sorted(maps.Keys(names)) {
-			if reflect.DeepEqual(a[n], b[n]) {
-				continue
-			}
-			one := Change{Difference: schema.Difference{Field: f, Name: n, Do: doBetween(a[n], b[n])}}
-			old, oldIs := a[n].(string)
-			if now, is := b[n].(string); is {
-				one.Detail = oneLine(between(oldIs, func() string { return old }, now))
-			}
-			list = append(list, one)
-		}
-	}
-	return list
-}
-
-func doBetween(from, to any) string {
-	switch {
-	case from == nil:
-		return schema.DoCreate
-	case to == nil:
-		return schema.DoRemove
-	}
-	return schema.DoChange
-}
-
 // hooksOf lists the hooks that would run, of a spec and of the device itself,
 // each in one line.
 func hooksOf(spec *schema.Spec, local *schema.Hooks, changes []Change) []string {
 	list := []string{}
 	var changed []string
 	for _, c := range changes {
-		if strings.HasPrefix(c.Name, "/") {
-			changed = append(changed, c.Name)
+		if p := c.File(); p != "" {
+			changed = append(changed, p)
 		}
 	}
 	for _, p := range hooks.Points {

@@ -101,6 +101,7 @@ type Agent struct {
 	jitter  func() float64 // in [0,1)
 	control Control
 	root    *disk.Root
+	scratch *disk.Root // of a view; nil = the state has a place for it
 	files   *files.Controller
 	apps    *apps.Controller
 	units   *units.Controller // nil where there is no systemd
@@ -272,7 +273,7 @@ func (a *Agent) openFiles() error {
 
 func (a *Agent) openApplications() error {
 	ac, err := apps.New(apps.Config{
-		Root: a.root, State: stateDir, Uptime: a.up, Now: a.now,
+		Root: a.root, State: stateDir, Scratch: a.scratch, Uptime: a.up, Now: a.now,
 		Connect: a.cfg.Systemd,
 		Warn:    func(err error) { a.log.Warn("applications", "error", err) },
 		Pulls:   a.pulls,

@@ -115,7 +115,7 @@ func TestViewReadsAndLeaves(t *testing.T) {
 		s.Last == nil || s.Last.Attempt != 2 || s.Waits != "held on the device: mine" || len(s.Trouble) != 0 {
 		t.Errorf("standing %+v", s)
 	}
-	c, err := v.Compare(false, false)
+	c, err := v.Compare(t.Context(), false, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,11 +123,11 @@ func TestViewReadsAndLeaves(t *testing.T) {
 	for _, one := range c.Changes {
 		got = append(got, strings.TrimSpace(one.Do+" "+one.Field+" "+one.Name+" "+one.Detail))
 	}
-	want := "change files /etc/edge/edge.conf|remove files /etc/edge/only-1|create files /etc/edge/only-2 mode 0644|create files /opt/new/deep/file mode 0644|create os image x"
+	want := "cannot os x os x: this agent has no os driver configured|change files /etc/edge/edge.conf|remove files /etc/edge/only-1|create files /etc/edge/only-2 mode 0644|create files /opt/new/deep/file mode 0644"
 	if strings.Join(got, "|") != want {
 		t.Errorf("changes\n%s\nwant\n%s", strings.Join(got, "|"), want)
 	}
-	c, err = v.Compare(true, false)
+	c, err = v.Compare(t.Context(), true, false)
 	if err != nil || len(c.Changes) != 1 || *c.Changes[0].From != "by hand\n" || *c.Changes[0].To != "one\n" {
 		t.Errorf("drift %+v, %v", c, err)
 	}
@@ -154,7 +154,7 @@ func TestViewOfWhatCannotBeRead(t *testing.T) {
 	if s := v.Standing(); len(s.Trouble) != 2 {
 		t.Errorf("trouble %q", s.Trouble)
 	}
-	if _, err := v.Compare(false, false); err == nil {
+	if _, err := v.Compare(t.Context(), false, false); err == nil {
 		t.Error("a damaged spec compares")
 	}
 	if after := d.everything(); after != before {
@@ -179,7 +179,7 @@ func TestCompareShowsNoSecrets(t *testing.T) {
 	}
 	defer v.Close()
 	for _, secrets := range []bool{false, true} {
-		c, err := v.Compare(false, secrets)
+		c, err := v.Compare(t.Context(), false, secrets)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,15 +1,10 @@
 package reconcile
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
-	"github.com/gitopsd/gitopsd/reconcile/internal/failure"
-	"github.com/gitopsd/gitopsd/reconcile/internal/files"
 	"github.com/gitopsd/gitopsd/schema"
 )
 
@@ -39,7 +34,11 @@ func (s *store) observed() int64 {
 // something.
 func (a *Agent) observe(ctx context.Context, r record, spec *schema.Spec) Result {
 	a.enter(schema.PhasePreparing, StagePreCheck)
-	found, err := a.differences(ctx, spec)
+	var found []Change
+	cur, err := a.store.currentSpec()
+	if err == nil {
+		found, err = a.differences(ctx, cur, spec)
+	}
 	if err != nil {
 		return a.fail(ctx, StagePreCheck, err)
 	}
@@ -104,7 +103,7 @@ func (a *Agent) observeAgain(ctx context.Context) {
 	a.changed()
 }
 
-func (a *Agent) observed(ctx context.Context) ([]schema.Difference, string, error) {
+func (a *Agent) observed(ctx context.Context) ([]Change, string, error) {
 	r, err := a.store.whole(observedFile)
 	if err != nil {
 		return nil, "", err
@@ -116,108 +115,18 @@ func (a *Agent) observed(ctx context.Context) ([]schema.Difference, string, erro
 	if err != nil {
 		return nil, "", err
 	}
-	found, err := a.differences(ctx, spec)
+	cur, err := a.store.currentSpec()
+	if err != nil {
+		return nil, "", err
+	}
+	found, err := a.differences(ctx, cur, spec)
 	return found, r.Version, err
 }
 
-// differences is what an update to the spec would change, also what of it it
-// would be refused for. The error is for what could not be compared now.
-func (a *Agent) differences(ctx context.Context, spec *schema.Spec) ([]schema.Difference, error) {
-	cur, err := a.store.currentSpec()
-	if err != nil {
-		return nil, err
-	}
-	whole := wholeSet(spec)
-	var list []schema.Difference
-	cannot := func(err error) error {
-		if err == nil {
-			return nil
-		}
-		f := failure.From(err)
-		if f.Class != schema.ClassPermanent {
-			return err
-		}
-		list = append(list, schema.Difference{Field: f.Component, Name: f.Element, Do: schema.DoCannot, Detail: oneLine(f.Error())})
-		return nil
-	}
-	if err := errors.Join(cannot(a.requirements(spec)), cannot(a.checkUnits(ctx, whole))); err != nil {
-		return nil, err
-	}
-	paths, err := a.files.Compare(a.withoutMasks(whole), a.payload)
-	if err != nil {
-		return nil, err
-	}
-	for i := range paths {
-		list = append(list, differenceOf(&paths[i]))
-	}
-	for _, compare := range []func(ctx context.Context, cur, spec *schema.Spec) ([]schema.Difference, error){a.compareUnits, a.compareApplications, a.compareOS, a.compareProgram} {
-		more, err := compare(ctx, cur, spec)
-		if err := cannot(err); err != nil {
-			return nil, err
-		}
-		list = append(list, more...)
-	}
-	return list, nil
-}
-
-func differenceOf(d *files.Difference) schema.Difference {
-	one := schema.Difference{Field: "files", Name: d.Path, Do: doOf(d), Detail: detail(d)}
-	if d.Dir {
-		one.Field = "directories"
-	}
-	return one
-}
-
-func (a *Agent) compareUnits(ctx context.Context, cur, spec *schema.Spec) ([]schema.Difference, error) {
-	if a.units == nil {
-		return nil, nil
-	}
-	_, unlike, err := a.units.Look(ctx, spec)
-	var list []schema.Difference
-	for _, d := range unlike {
-		list = append(list, schema.Difference{Field: "units", Name: d.Unit, Do: schema.DoChange, Detail: oneLine(d.Why)})
-	}
-	for _, name := range slices.Sorted(maps.Keys(cur.Units)) {
-		if spec.Units[name] == nil {
-			list = append(list, schema.Difference{Field: "units", Name: name, Do: schema.DoRestore})
-		}
-	}
-	return list, err
-}
-
-func (a *Agent) compareApplications(ctx context.Context, _, spec *schema.Spec) ([]schema.Difference, error) {
-	changes, err := a.apps.Compare(ctx, spec, a.payload, a.files.Ahead(wholeSet(spec), a.payload))
-	var list []schema.Difference
-	for _, c := range changes {
-		list = append(list, schema.Difference{Field: "applications", Name: c.Name, Do: c.Do})
-	}
-	return list, err
-}
-
-// compareOS asks what is booted. What the name of an image stands for would have
-// to be fetched, so the name alone is compared where the device is not on it.
-func (a *Agent) compareOS(ctx context.Context, cur, spec *schema.Spec) ([]schema.Difference, error) {
-	if spec.OS == nil || a.os == nil {
-		return nil, nil
-	}
-	booted, err := a.os.Booted(ctx)
-	if err != nil {
-		return nil, failureOf("os", spec.OS.Image, err)
-	}
-	want := spec.OS.Image
-	if cur.OS != nil && cur.OS.Image == want {
-		want = cmp.Or(a.store.current.OS, want)
-	}
-	if booted == want {
-		return nil, nil
-	}
-	return []schema.Difference{{Field: "os", Name: spec.OS.Image, Do: schema.DoChange, Detail: oneLine(booted + " is booted")}}, nil
-}
-
-func wouldChange(version string, found []schema.Difference) *schema.WouldChange {
-	shown := slices.Clone(found[:min(len(found), maxDifferences)])
-	if shown == nil {
-		shown = []schema.Difference{}
+func wouldChange(version string, found []Change) *schema.WouldChange {
+	shown := []schema.Difference{}
+	for i := range found[:min(len(found), maxDifferences)] {
+		shown = append(shown, found[i].Difference)
 	}
 	return &schema.WouldChange{Version: version, Count: len(found), Differences: shown}
 }

@@ -234,7 +234,7 @@ func TestObserve_Compare(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer v.Close()
-	c, err := v.Compare(false, false)
+	c, err := v.Compare(t.Context(), false, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +245,7 @@ func TestObserve_Compare(t *testing.T) {
 	if !c.Observed || c.Desired || c.To.Version != "v1.1.0" || !slices.Contains(names, "remove /etc/edge/only-1") || !slices.Contains(names, "create /etc/edge/only-2") {
 		t.Errorf("compared %+v: %q", c.To, names)
 	}
-	if c, err := v.Compare(true, false); err != nil || c.Observed || c.To.Version != "v1.0.0" || len(c.Changes) != 0 {
+	if c, err := v.Compare(t.Context(), true, false); err != nil || c.Observed || c.To.Version != "v1.0.0" || len(c.Changes) != 0 {
 		t.Errorf("compared with the current one: %+v, %v", c, err)
 	}
 }

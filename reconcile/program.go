@@ -201,17 +201,6 @@ func (a *Agent) programDrift(spec *schema.Spec) {
 	}
 }
 
-func (a *Agent) compareProgram(_ context.Context, _, spec *schema.Spec) ([]schema.Difference, error) {
-	if a.runs(spec.Agent) {
-		return nil, nil
-	}
-	one := schema.Difference{Field: programComponent, Name: "program", Do: schema.DoRestore, Detail: versionOf("")}
-	if spec.Agent != nil {
-		one.Do, one.Detail = schema.DoChange, oneLine(a.cfg.AgentVersion+" → "+spec.Agent.Version)
-	}
-	return []schema.Difference{one}, nil
-}
-
 // prunePrograms removes programs that nothing will start.
 func (a *Agent) prunePrograms() {
 	entries, err := a.root.List(programsDir)

@@ -53,7 +53,7 @@ func Reset(ctx context.Context, c Config, ask func(*Comparison) (bool, error)) (
 	if w := a.store.attempts.Work; a.store.attempts.Direction != steady && w.OSFrom != "" {
 		return nil, errors.New("an update of the operating system is on its way; let the agent bring it to an end first")
 	}
-	plan, err := v.CompareReset()
+	plan, err := v.CompareReset(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -143,33 +143,24 @@ func (a *Agent) removeAll(p string) error {
 }
 
 // CompareReset says what [Reset] would do.
-func (v *View) CompareReset() (*Comparison, error) {
-	if err := v.openFiles(); err != nil {
-		return nil, err
-	}
-	c := &Comparison{Changes: []Change{}, Hooks: []string{}, Trouble: v.trouble}
-	c.To.Version = v.agent.cfg.InitialVersion
-	if err := v.compareFiles(c, &schema.Spec{}, false); err != nil {
+func (v *View) CompareReset(ctx context.Context) (*Comparison, error) {
+	if err := v.openRecords(); err != nil {
 		return nil, err
 	}
 	from, err := v.read(currentFile)
 	if err != nil {
 		return nil, err
 	}
-	for _, one := range compareRest(from, map[string]any{}) {
-		switch one.Field {
-		case "units":
-			one.Do = schema.DoRestore
-		case "applications":
-		case "agent":
-			if one.Name != "version" {
-				continue
-			}
-			one.Do, one.Name, one.Detail = schema.DoRestore, "program", "the one of the package"
-		default:
-			continue
-		}
-		c.Changes = append(c.Changes, one)
+	cur, err := schema.DecodeSpec(from)
+	if err != nil {
+		return nil, fmt.Errorf("the current spec cannot be read whole: %w", err)
 	}
+	c := &Comparison{Changes: []Change{}, Hooks: []string{}, Trouble: v.trouble}
+	c.To.Version = v.agent.cfg.InitialVersion
+	list, err := v.agent.differences(ctx, cur, &schema.Spec{})
+	if err != nil {
+		c.Trouble = append(c.Trouble, oneLine(err.Error()))
+	}
+	c.show(list, false)
 	return c, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/gitopsd/gitopsd/reconcile/internal/apps"
@@ -21,17 +22,15 @@ const booted = "/run/systemd/system"
 // openUnits also serves after the state was lost at run time. Without a
 // systemd to speak to, the agent says that it has no units.
 func (a *Agent) openUnits() error {
-	connect := a.cfg.Systemd
-	if connect == nil {
-		if a.root.Dir() != "/" || os.Geteuid() != 0 {
-			return nil
-		}
-		if _, err := os.Stat(booted); err != nil {
-			return nil //nolint:nilerr // there is no systemd
-		}
+	if !a.hasSystemd() {
+		return nil
+	}
+	scratch := ""
+	if a.scratch != nil {
+		scratch = filepath.Join(a.scratch.Dir(), "verify")
 	}
 	uc, err := units.New(units.Config{
-		Root: a.root, State: stateDir, Connect: connect, Now: a.now,
+		Root: a.root, State: stateDir, Scratch: scratch, Connect: a.cfg.Systemd, Now: a.now,
 		Made: func(spec *schema.Spec) map[string]bool { return apps.Units(spec, a.payload) },
 		Anew: func(unit string) bool { return a.apps.Anew(unit) },
 		Warn: func(err error) { a.log.Warn("units", "error", err) },
@@ -41,6 +40,18 @@ func (a *Agent) openUnits() error {
 	}
 	a.units = uc
 	return nil
+}
+
+// hasSystemd says whether there is one that answers us, of this device.
+func (a *Agent) hasSystemd() bool {
+	if a.cfg.Systemd != nil {
+		return true
+	}
+	if a.root.Dir() != "/" || os.Geteuid() != 0 {
+		return false
+	}
+	_, err := os.Stat(booted)
+	return err == nil
 }
 
 // checkUnits finds what cannot work here, while nothing changes.

@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"os"
 
 	"github.com/gitopsd/gitopsd/reconcile/internal/disk"
-	"github.com/gitopsd/gitopsd/reconcile/internal/files"
 	"github.com/gitopsd/gitopsd/reconcile/internal/osimage"
-	"github.com/gitopsd/gitopsd/schema"
 )
 
 // ErrNoState means that no agent has worked on a root yet.
@@ -25,7 +24,7 @@ type View struct {
 	agent   *Agent
 	empty   bool // there is no state
 	trouble []string
-	seen    *schema.WouldChange // by the running agent; nil = none runs, or it observes nothing
+	scratch string // a folder of the host for what is looked at; "" = there is none
 }
 
 // OpenView reads the state below the configured root; Control is not needed.
@@ -114,8 +113,14 @@ func (v *View) load() error {
 	return nil
 }
 
-// Close releases the root.
-func (v *View) Close() error { return v.agent.root.Close() }
+// Close releases the root, and what was put aside to look at.
+func (v *View) Close() error {
+	errs := []error{v.agent.root.Close()}
+	if v.scratch != "" {
+		errs = append(errs, v.agent.scratch.Close(), os.RemoveAll(v.scratch))
+	}
+	return errors.Join(errs...)
+}
 
 // Standing is how the device stands, as far as the disk says.
 func (v *View) Standing() Standing {
@@ -124,14 +129,27 @@ func (v *View) Standing() Standing {
 	return s
 }
 
-// openFiles reads what is managed.
-func (v *View) openFiles() error {
+// openRecords reads what is managed. What has to be written to be looked at
+// goes elsewhere than where a running agent has its own.
+func (v *View) openRecords() error {
 	a := v.agent
-	fc, err := files.New(files.Config{Root: a.root, State: stateDir, Protected: a.cfg.Protected, Warn: func(error) {}})
-	if err != nil {
-		return fmt.Errorf("read the record of managed files: %w", err)
+	if a.hasSystemd() {
+		dir, err := os.MkdirTemp("", "gitopsd-diff-")
+		if err == nil {
+			if a.scratch, err = disk.Open(dir, disk.Options{}); err == nil {
+				v.scratch = dir
+			}
+		}
+		if err != nil {
+			v.trouble = append(v.trouble, oneLine("new units and applications cannot be looked at: "+err.Error()))
+		}
 	}
-	a.files = fc
+	if err := errors.Join(a.openFiles(), a.openApplications()); err != nil {
+		return err
+	}
+	if err := a.openUnits(); err != nil {
+		v.trouble = append(v.trouble, oneLine(err.Error()))
+	}
 	return nil
 }
 
@@ -140,9 +158,5 @@ func (v *View) openFiles() error {
 func (a *Agent) View() (*View, error) {
 	c := a.cfg
 	c.Step, c.Progress = nil, nil
-	v, err := OpenView(c)
-	if err == nil {
-		v.seen = a.Standing().Report.WouldChange
-	}
-	return v, err
+	return OpenView(c)
 }

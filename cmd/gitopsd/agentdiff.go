@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -32,7 +33,8 @@ func agentDiffCommand(a *app) *cobra.Command {
 		Long: `Compare this device with the version that it is on its way to or only observes,
 or, where there is none, with the one that it is on: then what differs is drift.
 Files come as a unified diff from what is on the device to what it would be;
-hooks that would run are listed with their programs, which are not run.
+units and applications are asked for how they run; hooks that would run are
+listed with their programs, which are not run.
 
 With --spec it compares with a spec that is not assigned, as gitopsd render
 prints it; this needs no agent. Contents of payloads are not at hand then: that
@@ -60,7 +62,7 @@ Exit codes: 0 nothing differs; 1 it cannot be told; 3 something does.`,
 		}
 		var doc *deviceComparison
 		if file != "" {
-			doc, err = a.comparedTo(d, file, secrets)
+			doc, err = a.comparedTo(cmd.Context(), d, file, secrets)
 		} else {
 			doc, err = d.comparison(cmd, current, secrets)
 		}
@@ -104,12 +106,12 @@ func (d *device) comparison(cmd *cobra.Command, current, secrets bool) (*deviceC
 		return nil, err
 	}
 	defer v.Close()
-	doc.Comparison, err = v.Compare(current, secrets)
+	doc.Comparison, err = v.Compare(cmd.Context(), current, secrets)
 	return doc, permission(err)
 }
 
 // comparedTo compares with a spec that is written in a file.
-func (a *app) comparedTo(d *device, file string, secrets bool) (*deviceComparison, error) {
+func (a *app) comparedTo(ctx context.Context, d *device, file string, secrets bool) (*deviceComparison, error) {
 	var data []byte
 	var err error
 	if file == "-" {
@@ -131,7 +133,7 @@ func (a *app) comparedTo(d *device, file string, secrets bool) (*deviceCompariso
 	if _, document := spec["apiVersion"]; document {
 		spec, _ = spec["spec"].(map[string]any) // render -o json
 	}
-	c, err := reconcile.CompareSpec(d.state, spec, secrets)
+	c, err := reconcile.CompareSpec(ctx, d.state, spec, secrets)
 	if err != nil {
 		return nil, permission(err)
 	}
@@ -150,7 +152,7 @@ func hideSecrets(changes []reconcile.Change) {
 			if side == nil || c.Hidden != "" {
 				continue
 			}
-			c.Hidden = preview.LooksSecret(c.Name, *side)
+			c.Hidden = preview.LooksSecret(c.File(), *side)
 		}
 		if c.Hidden != "" {
 			c.From, c.To = nil, nil
@@ -204,7 +206,7 @@ func (a *app) writeComparison(doc *deviceComparison) error {
 		if c.To != nil {
 			after = *c.To
 		}
-		if err := a.writeDiff(edit.Diff(strings.TrimPrefix(c.Name, "/"), before, []byte(after))); err != nil {
+		if err := a.writeDiff(edit.Diff(strings.TrimPrefix(c.File(), "/"), before, []byte(after))); err != nil {
 			return err
 		}
 	}

@@ -56,7 +56,7 @@ answer was no; 2 wrong usage; with --dry-run 3 something would be done.`,
 		}
 		switch {
 		case dry:
-			return a.resetWould(d, format.value == "json")
+			return a.resetWould(cmd.Context(), d, format.value == "json")
 		case format.value == "json":
 			return usagef("-o json goes with --dry-run")
 		}
@@ -65,8 +65,8 @@ answer was no; 2 wrong usage; with --dry-run 3 something would be done.`,
 	return cmd
 }
 
-func (a *app) resetWould(d *device, asJSON bool) error {
-	c, err := d.compareReset()
+func (a *app) resetWould(ctx context.Context, d *device, asJSON bool) error {
+	c, err := d.compareReset(ctx)
 	if err != nil {
 		return permission(err)
 	}
@@ -92,7 +92,7 @@ func (a *app) resetWould(d *device, asJSON bool) error {
 }
 
 // compareReset is nil where nothing is managed.
-func (d *device) compareReset() (*reconcile.Comparison, error) {
+func (d *device) compareReset(ctx context.Context) (*reconcile.Comparison, error) {
 	v, err := reconcile.OpenView(d.state)
 	if errors.Is(err, reconcile.ErrNoState) {
 		return nil, nil
@@ -101,7 +101,7 @@ func (d *device) compareReset() (*reconcile.Comparison, error) {
 		return nil, err
 	}
 	defer v.Close()
-	return v.CompareReset()
+	return v.CompareReset(ctx)
 }
 
 func (a *app) writeReset(c *reconcile.Comparison) {

@@ -17,6 +17,10 @@ import (
 // stays below it.
 const replyLimit = 32 << 20
 
+// compareLimit is for what podman's generator and systemd-analyze are asked on a
+// slow board.
+const compareLimit = 5 * time.Minute
+
 // ErrNobody means that no agent answers at the socket.
 var ErrNobody = errors.New("no agent answers")
 
@@ -71,10 +75,14 @@ func ask(conn net.Conn, r Request, got func(Reply) bool) error {
 	if _, err := conn.Write(append(data, '\n')); err != nil {
 		return fmt.Errorf("%w: the connection ended (%w)", ErrNobody, cause(err)) // one too many, for example
 	}
-	if r.Do == DoRunNow {
-		if err := conn.SetDeadline(time.Time{}); err != nil { // an update takes its time
-			return err
-		}
+	switch r.Do {
+	case DoRunNow:
+		err = conn.SetDeadline(time.Time{}) // an update takes its time
+	case DoDiff:
+		err = conn.SetDeadline(time.Now().Add(compareLimit))
+	}
+	if err != nil {
+		return err
 	}
 	in := bufio.NewReader(io.LimitReader(conn, replyLimit))
 	for lines := 0; ; lines++ {

@@ -126,7 +126,7 @@ func (s *Server) serve(ctx context.Context, cancel func(), conn *net.UnixConn, r
 		standing := s.cfg.Agent.Standing()
 		out.Standing = &standing
 	case DoDiff:
-		out.Comparison, err = s.compare(r.Current)
+		out.Comparison, err = s.compare(ctx, r.Current)
 	case DoRunNow:
 		out.Ran, err = s.runNow(ctx, cancel, conn)
 	default:
@@ -140,13 +140,13 @@ func (s *Server) serve(ctx context.Context, cancel func(), conn *net.UnixConn, r
 	}
 }
 
-func (s *Server) compare(current bool) (*reconcile.Comparison, error) {
+func (s *Server) compare(ctx context.Context, current bool) (*reconcile.Comparison, error) {
 	v, err := s.cfg.Agent.View()
 	if err != nil {
 		return nil, err
 	}
 	defer v.Close()
-	return v.Compare(current, false)
+	return v.Compare(ctx, current, false)
 }
 
 // runNow ends early when the one that asked has gone.

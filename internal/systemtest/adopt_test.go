@@ -50,6 +50,13 @@ func TestSystemAdopted(t *testing.T) {
 	before, ran := b.Run("sh", "-c", asItIs), b.show("InvocationID", adopted...)
 
 	doc := b.Run("sh", "-c", "gitopsd agent import --device gw-1 --label role=gateways --application web --unit edge.service --unit tool.service --file /etc/edge.conf --secrets 2>/dev/null")
+	f.write("devices/gw-1.yaml", doc)
+	code, spec := f.run("render", "gw-1", f.tree)
+	b.Write("/root/gw-1.yaml", spec, 0o600)
+	if out, err := b.Try(t.Context(), "gitopsd", "agent", "diff", "--spec", "/root/gw-1.yaml"); code != 0 || err != nil {
+		t.Errorf("what was just written down differs (%v):\n%s\nof\n%s", err, out, spec)
+	}
+
 	// What is to become of it later is only looked at first.
 	changed := doc
 	for was, is := range map[string]string{
@@ -71,7 +78,7 @@ func TestSystemAdopted(t *testing.T) {
 	b.Run("systemctl", "enable", "--now", "gitopsd-agent")
 	f.is("gw-1", "Observing", "v0.0.0")
 	out, err := b.Try(t.Context(), "gitopsd", "agent", "diff")
-	for _, want := range []string{"change /etc/edge.conf", "change /etc/containers/systemd/web.container", "create /etc/systemd/system/own.service", "change units own.service",
+	for _, want := range []string{"change /etc/edge.conf", "change /etc/containers/systemd/web.container", "create units own.service",
 		"change units tool.service (it is active instead of stopped)", "create applications more", "create applications web"} {
 		if err == nil || !strings.Contains(out, want) {
 			t.Errorf("what it observes (%v) lacks %q:\n%s", err, want, out)

@@ -30,6 +30,9 @@ func (c *Controller) Compare(ctx context.Context, spec *schema.Spec, p Payloads,
 	for name, a := range r.Apps {
 		if a.Hash == "" || a.Hash != a.Taken { // otherwise it is what was there before, and stays
 			do[name] = schema.DoRemove
+			if len(a.Before) > 0 { // it ran before it was ours
+				do[name] = schema.DoRestore
+			}
 		}
 	}
 	var perhaps []string // they run already, for all that files say

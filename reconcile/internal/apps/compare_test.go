@@ -41,7 +41,7 @@ func TestCompare(t *testing.T) {
 		{"it runs already, and is to be another one", nil, web(container("reg/web:2", "b")), "[{web create}]"},
 		{"it is ours", func() { w.must(web(container("reg/web:2", "b"))) }, web(container("reg/web:2", "b")), "[]"},
 		{"it is ours, and is to be another one", nil, web(text), "[{web change}]"},
-		{"it is ours, and dropped", nil, none, "[{web remove}]"},
+		{"it is ours, ran before, and is dropped", nil, none, "[{web restore}]"},
 	} {
 		if c.do != nil {
 			c.do()

@@ -22,8 +22,10 @@ type Runner func(ctx context.Context, argv []string, dir string, env []string, t
 // Config of a Controller.
 type Config struct {
 	Root  *disk.Root
-	State string      // folder below the root: "/var/lib/gitopsd"
-	Warn  func(error) // told what a person should know but stops nothing; nil = nobody
+	State string // folder below the root: "/var/lib/gitopsd"
+	// Scratch has the files that podman is shown, at the same place; nil = Root.
+	Scratch *disk.Root
+	Warn    func(error) // told what a person should know but stops nothing; nil = nobody
 	// Pulls is told before each pull which of how many it is; nil = nobody.
 	Pulls func(ref string, n, of int)
 	// Made says whether a file would not be there without a spec; nil = none is.

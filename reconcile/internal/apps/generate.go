@@ -51,6 +51,14 @@ func (c *Controller) generate(ctx context.Context, all []*want) ([]generated, er
 	return readUnits(out, host), nil
 }
 
+// checks is where files are put that somebody else reads.
+func (c *Controller) checks() *disk.Root {
+	if c.Scratch != nil {
+		return c.Scratch
+	}
+	return c.Root
+}
+
 // writeCheck puts files into a folder of the state, by application, where
 // somebody else reads them. It gives the folder's path on the host.
 func (c *Controller) writeCheck(dir string, all []*want) (host string, err error) {
@@ -60,16 +68,16 @@ func (c *Controller) writeCheck(dir string, all []*want) (host string, err error
 	for _, w := range all {
 		for file, data := range w.files {
 			at := path.Join(dir, w.name, file)
-			_, err := c.Root.MkdirAll(path.Dir(at), checkDir)
+			_, err := c.checks().MkdirAll(path.Dir(at), checkDir)
 			if err == nil {
-				err = c.Root.WriteFile(at, data, checkFile)
+				err = c.checks().WriteFile(at, data, checkFile)
 			}
 			if err != nil {
 				return "", failure.Retryable(component, w.name, "%w", err)
 			}
 		}
 	}
-	if host, err = c.Root.HostPath(dir); err != nil {
+	if host, err = c.checks().HostPath(dir); err != nil {
 		return "", failure.Retryable(component, "", "%w", err)
 	}
 	return host, nil
@@ -82,7 +90,7 @@ var (
 
 // sweepCheck removes what was put there for the generator.
 func (c *Controller) sweepCheck(dir string) error {
-	entries, err := c.Root.List(dir)
+	entries, err := c.checks().List(dir)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -94,13 +102,13 @@ func (c *Controller) sweepCheck(dir string) error {
 		if e.IsDir() {
 			err = c.sweepCheck(at)
 		} else {
-			err = c.Root.Remove(at)
+			err = c.checks().Remove(at)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return c.Root.Remove(dir)
+	return c.checks().Remove(dir)
 }
 
 // refused makes a failure of what the generator said, without the lines that

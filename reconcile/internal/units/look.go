@@ -1,6 +1,7 @@
 package units
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -11,6 +12,9 @@ import (
 type Difference struct {
 	Unit string
 	Why  string // what it is, and what it should be
+	// Comes and Goes say that it is there only with a spec; Dropped that this
+	// one does not name it, and it becomes what it was before.
+	Comes, Goes, Dropped bool
 }
 
 // Look gives how the units of a spec are, in the order of their names, and
@@ -32,12 +36,44 @@ func (c *Controller) Look(ctx context.Context, spec *schema.Spec) (states []sche
 			}
 			states = append(states, schema.UnitState{Name: g.name, State: s.RunState(), Enabled: s.File == "enabled"})
 			if why := unlike(g, s, c.rec.Before[g.name]); why != "" {
-				drift = append(drift, Difference{g.name, why})
+				drift = append(drift, Difference{Unit: g.name, Why: why})
 			}
 		}
 		return nil
 	})
 	return states, drift, err
+}
+
+// Compare lists the units, by name, that an update to the spec would do
+// something about beside their files.
+func (c *Controller) Compare(ctx context.Context, spec *schema.Spec) (list []Difference, err error) {
+	gs := goals(spec, c.rec)
+	if len(gs) == 0 {
+		return nil, nil
+	}
+	err = c.with(ctx, func(m Manager) error {
+		found, err := m.States(ctx, names(gs)...)
+		if err != nil {
+			return failed("", err)
+		}
+		for i := range gs {
+			g, s := &gs[i], &found[i]
+			why := unlike(g, s, c.rec.Before[g.name])
+			d := Difference{Unit: g.name, Goes: g.gone(), Dropped: !g.wanted}
+			switch missing := s.Missing() && !s.Masked(); {
+			case d.Goes && !missing:
+			case why == "":
+				continue
+			case missing:
+				d.Comes = true
+			default:
+				d.Why = why
+			}
+			list = append(list, d)
+		}
+		return nil
+	})
+	return list, err
 }
 
 // unlike says in what a unit is not as it should be, or "".
@@ -50,7 +86,7 @@ func unlike(g *goal, s *State, b *before) string {
 	case g.unmasks(s, b):
 		return "it is masked"
 	case g.enabled != nil && !enabledAs(*g.enabled, s):
-		return fmt.Sprintf("it is %s, enabled should be %t", s.File, *g.enabled)
+		return fmt.Sprintf("it is %s, enabled should be %t", cmp.Or(s.File, s.RunState()), *g.enabled)
 	case isTemplate(g.name):
 	case g.state == schema.UnitStarted && !runs(s, b):
 		return fmt.Sprintf("it is %s instead of started", s.RunState())

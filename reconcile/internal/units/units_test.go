@@ -117,7 +117,7 @@ func TestDrift(t *testing.T) {
 		{"quiet.service", "it is not masked", func() { os.Remove(d.dir + "/etc/systemd/system/quiet.service") }},
 	} {
 		c.harm()
-		if _, drift := look(); len(drift) != 1 || drift[0] != (Difference{c.what, c.why}) {
+		if _, drift := look(); len(drift) != 1 || drift[0] != (Difference{Unit: c.what, Why: c.why}) {
 			t.Errorf("the drift is %v, want %s: %s", drift, c.what, c.why)
 		}
 		d.must(s)
