@@ -126,7 +126,7 @@ func (l *Launcher) try(p *programs) (Launch, error) {
 	case why != "":
 		t.GaveUp = "it could not be started: " + why
 	case t.Starts >= maxStarts:
-		t.GaveUp = fmt.Sprintf("it was started %d times, and did not prove itself", t.Starts)
+		t.GaveUp = fmt.Sprintf("it was started %d times, and did not prove itself; journalctl -u gitopsd-agent, on the device, has what it said last", t.Starts)
 	default:
 		t.Starts++
 	}

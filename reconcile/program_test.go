@@ -62,7 +62,7 @@ func TestProgramIsNoGood(t *testing.T) {
 			bad   func(p *programmed)
 			words string
 		}{
-			"crashes":        {func(p *programmed) { p.crashes["v1.5.0"] = true }, "it was started 3 times, and did not prove itself"},
+			"crashes":        {func(p *programmed) { p.crashes["v1.5.0"] = true }, "it was started 3 times, and did not prove itself; journalctl -u gitopsd-agent"},
 			"reaches nobody": {func(p *programmed) { p.mute["v1.5.0"] = true }, "no answer within"},
 			"is not heard":   {func(p *programmed) { p.unheard["v1.5.0"] = true }, "no answer within 1ms: its report was not accepted"},
 			"cannot read":    {func(p *programmed) { p.blind["v1.5.0"] = true }, "no answer within"},

@@ -126,8 +126,12 @@ func (c *comparer) leaves(p *Plan) []string {
 	switch {
 	case gone == 0:
 	case c.DeletionLimit != nil && (gone > limit || gone == total):
-		list = append(list, fmt.Sprintf("%s of %d %s the fleet, and only %d may at once: the sweep will stop, unless the message of a commit has the line \"Gitopsd-Accept-Deletions: %d\"",
-			devices(gone), total, leave, limit, gone))
+		who := fmt.Sprintf("%s of %d %s", devices(gone), total, leave)
+		if total == 1 {
+			who = "the only device leaves"
+		}
+		list = append(list, fmt.Sprintf("%s the fleet; up to %d may at once, and never all: the sweep will stop, unless the message of a commit has the line \"Gitopsd-Accept-Deletions: %d\"",
+			who, limit, gone))
 	default:
 		list = append(list, fmt.Sprintf("%s of %d %s the fleet; %s", devices(gone), total, leave, pick(gone == 1, "it keeps what it runs", "they keep what they run")))
 	}

@@ -190,7 +190,7 @@ func (q *Question) causes(d *schema.DeviceStatus, dv DeviceView, fleet *FleetVie
 	}
 	for i, h := range dv.AlsoHeld {
 		if h.Where == heldInGit {
-			q.locate(&list[own+i], q.Path, fieldHold)
+			q.locateHold(&list[own+i], d.Metadata.Name)
 		}
 	}
 	return list
@@ -286,6 +286,21 @@ func (q *Question) locate(c *Cause, file, field string) {
 		return
 	}
 	c.File, c.Line, c.Setting = file, line, setting
+}
+
+// locateHold notes where a hold of the fleet repository stands: in the brake, or
+// in the device's document.
+func (q *Question) locateHold(c *Cause, device string) {
+	if strings.Contains(c.Text, byTheBrake) {
+		if place, ok := q.brakePlace([]string{"devices", device}); ok {
+			place.Text = c.Text
+			*c = place
+		}
+		return
+	}
+	if _, line := q.Source(q.Path, fieldHold); line > 0 {
+		q.locate(c, q.Path, fieldHold)
+	}
 }
 
 // PolicyPath is where a policy stands in the fleet repository.

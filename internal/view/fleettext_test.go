@@ -95,6 +95,18 @@ func TestHoldsThatTheVerdictDoesNotNameAreTold(t *testing.T) {
 		"         also held: on the bench (on the device)\n")
 }
 
+// The brake's hold stands in the brake, and a hold that stands nowhere has no
+// place.
+func TestAlsoHeldByTheBrakeNamesTheBrake(t *testing.T) {
+	st := halted()
+	st.Holds = map[string]string{"devices/gw-1.yaml": "by the brake: stop!"}
+	nothing := func(_, field string) (string, int) { return field + " is not set", 0 }
+	q := Question{Path: "devices/gw-1.yaml", Status: st, Source: nothing, Brake: []byte("devices:\n  gw-1: stop!\n")}
+	wantText(t, explainText(t, q), "also held: by the brake: stop!   gitopsd/brake:brake.yaml:2 gw-1: stop!\n")
+	q.Brake = nil
+	wantText(t, explainText(t, q), "also held: by the brake: stop!\n")
+}
+
 // What a person has to copy works on the fleet that was asked about.
 func TestSuggestedCommandsNameTheRepository(t *testing.T) {
 	st := halted()
