@@ -215,9 +215,12 @@ func (pl *plan) tries(d *device, p *policy) history {
 
 // cause says in a few words what became of an attempt.
 func (a *Attempt) cause() string {
+	why := word(a.Because)
 	switch {
+	case a.Outcome == Deferred && why != "":
+		return "deferred (no failure) because " + why
 	case a.Outcome == Deferred:
-		return because("recalled", a.Because)
+		return "deferred (no failure)"
 	case a.Because == "":
 		return string(a.Outcome)
 	}

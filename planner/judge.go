@@ -78,7 +78,7 @@ func (pl *plan) judgeOpen(d *device, a *Attempt) (Decision, bool) {
 			return end(Lost, "it did not show that it settled within "+span(within))
 		}
 	case a.Recalled != "" && a.RecallDelivered && !begins(d, a):
-		return end(recallOutcome(a.Recalled), "recalled, and it had not begun")
+		return end(recallOutcome(a.Recalled), "recalled before it changed anything")
 	case !a.StartedAt.IsZero() && pl.passed(d, a.StartedAt, rules.UpdateTimeout):
 		return end(Lost, "not on target within updateTimeout "+span(rules.UpdateTimeout))
 	}
@@ -104,7 +104,7 @@ func (pl *plan) correctLost(d *device, a *Attempt) (Decision, bool) {
 		}
 	}
 	if a.RecallDelivered && gaveUp(d, a) {
-		return end(Unreached, "it came back, and it had not begun")
+		return end(Unreached, "it came back, and it had changed nothing")
 	}
 	return Decision{}, false
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/gitopsd/gitopsd/reconcile/internal/apps"
 	"github.com/gitopsd/gitopsd/reconcile/internal/failure"
@@ -69,7 +70,7 @@ func (a *Agent) repairApplications(ctx context.Context, spec *schema.Spec, repai
 		started, err = a.apps.Repair(ctx, spec, reload)
 	}
 	if len(started) > 0 {
-		a.log.Info("drift repaired", "applications", started)
+		a.log.Info("drift repaired", "applications", strings.Join(started, ", "))
 	}
 	if err == nil {
 		err = a.lookAtApplications(ctx, spec)

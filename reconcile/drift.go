@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gitopsd/gitopsd/reconcile/internal/failure"
@@ -56,7 +57,7 @@ func (a *Agent) repair(ctx context.Context) (changed bool) {
 		a.drift, _ = a.files.Drift(whole, a.payload) // what can be told of it
 	}
 	if len(paths) > 0 {
-		a.log.Info("drift repaired", "paths", paths)
+		a.log.Info("drift repaired", "paths", strings.Join(paths, ", "))
 	}
 	a.unitDrift(ctx, spec)
 	if err == nil && !waits {

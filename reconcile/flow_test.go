@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"reflect"
 	"slices"
@@ -638,10 +639,15 @@ func TestDocumentsThatAreNotActedOn(t *testing.T) {
 
 func TestRecallOfWhatNeverArrived(t *testing.T) {
 	d := onV1(t)
+	book := &logbook{}
+	d.cfg.Logger = slog.New(book)
 	d.recall(2)
 	d.wantOnce(0)
-	if r := d.control.last(); r.Recalled != 2 || r.Attempt != 2 || r.Begun || r.Phase != schema.PhaseUpdated {
+	if r := d.control.last(); r.Recalled != 2 || r.Attempt != 2 || r.Begun || r.Phase != schema.PhaseUpdated || r.Reason != "attempt 2 was taken back before it changed anything" {
 		t.Errorf("report: %+v", r)
+	}
+	if lines, _, _ := book.take(); !strings.Contains(lines, "new generation generation=2 recalled=2") || strings.Contains(lines, "version=") {
+		t.Errorf("the log:\n%s", lines)
 	}
 }
 

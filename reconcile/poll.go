@@ -90,7 +90,7 @@ func (a *Agent) consider(ctx context.Context, d schema.Delivery, problem string)
 			if err := a.sawGeneration(doc); err != nil {
 				return a.stateFailed(err), nil
 			}
-			a.log.Info("new generation", "generation", doc.Generation, "attempt", doc.Attempt, "version", doc.Version)
+			a.logGeneration(doc)
 		}
 	}
 	a.lookAround(ctx)
@@ -118,6 +118,19 @@ func (a *Agent) consider(ctx context.Context, d schema.Delivery, problem string)
 		res = a.unchanged()
 	}
 	return res, nil
+}
+
+// logGeneration tells of a newer document; one that takes an attempt back has
+// no version.
+func (a *Agent) logGeneration(doc *schema.Assignment) {
+	said := []any{"generation", doc.Generation}
+	if doc.Version != "" {
+		said = append(said, "attempt", doc.Attempt, "version", doc.Version)
+	}
+	if doc.Recalled > 0 {
+		said = append(said, "recalled", doc.Recalled)
+	}
+	a.log.Info("new generation", said...)
 }
 
 // sawGeneration keeps what a newer document says, whoever it is for.
@@ -192,7 +205,7 @@ func (a *Agent) drop(ctx context.Context, doc *schema.Assignment, why string) Re
 	att := a.store.attempts.clone()
 	dropped := doc.Recalled
 	if d := a.store.desired; d != nil {
-		a.log.Info("dropped what had not begun", "attempt", d.Attempt, "version", d.Version, "because", why)
+		a.log.Info("dropped before it changed anything", "attempt", d.Attempt, "version", d.Version, "because", why)
 		dropped = max(dropped, d.Attempt)
 	}
 	if dropped > att.Dropped && dropped > att.highest() {

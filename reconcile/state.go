@@ -66,7 +66,7 @@ type attempts struct {
 	// again since is the newest. Nothing at or below the highest of them is ever
 	// begun.
 	Ended []ended `json:"ended,omitempty"`
-	// Dropped is the newest attempt that was taken back before it began.
+	// Dropped is the newest attempt that was taken back before it changed anything.
 	Dropped   int64     `json:"dropped,omitempty"`
 	Direction direction `json:"direction,omitempty"`
 	// Observes is the attempt whose spec the device is only compared with since;

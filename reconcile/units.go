@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/gitopsd/gitopsd/reconcile/internal/apps"
 	"github.com/gitopsd/gitopsd/reconcile/internal/units"
@@ -106,7 +107,7 @@ func (a *Agent) finishUnits(ctx context.Context, whole *schema.Spec, rebootDue b
 	}
 	changed, err = a.units.Finish(ctx, whole, rebootDue)
 	if len(changed) > 0 {
-		a.log.Info("units changed", "units", changed)
+		a.log.Info("units changed", "units", strings.Join(changed, ", "))
 	}
 	return changed, err
 }

@@ -242,7 +242,7 @@ const driftShown = 10
 
 func driftText(doc *deviceStanding) string {
 	drift, why := doc.Report.Drift, doc.Report.DriftReason
-	text := strings.Join(drift[:min(len(drift), driftShown)], " ")
+	text := strings.Join(drift[:min(len(drift), driftShown)], ", ")
 	if more := len(drift) - driftShown; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}

@@ -182,9 +182,24 @@ func (s *Server) note(r Request) (*Done, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.cfg.Logger.Info("told by a person at the device", "to", r.Do, "reason", r.Reason)
+	s.cfg.Logger.Info("told by a person at the device", told(r)...)
 	s.cfg.Agent.LookAround()
 	return d, nil
+}
+
+// told is a request as the log has it, in a person's words.
+func told(r Request) []any {
+	said := []any{"to", r.Do}
+	if r.Do == DoWake {
+		said = []any{"to", "end the snooze"}
+	}
+	if r.For != 0 {
+		said = append(said, "for", r.For.String())
+	}
+	if r.Reason != "" {
+		said = append(said, "reason", r.Reason)
+	}
+	return said
 }
 
 // Take writes down a request to hold, unhold, snooze or wake. Where no agent

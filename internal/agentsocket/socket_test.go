@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -224,5 +225,20 @@ func TestGroups(t *testing.T) {
 			t.Errorf("group %q: %v, %v; want mode %o", group, info, err, mode)
 		}
 		s.listen.Close()
+	}
+}
+
+func TestTold(t *testing.T) {
+	for _, c := range []struct {
+		r    Request
+		want string
+	}{
+		{Request{Do: DoHold, Reason: "mine"}, "[to hold reason mine]"},
+		{Request{Do: DoSnooze, For: schema.Duration(time.Hour)}, "[to snooze for 1h]"},
+		{Request{Do: DoWake}, "[to end the snooze]"},
+	} {
+		if got := fmt.Sprint(told(c.r)); got != c.want {
+			t.Errorf("%+v is logged as %s, want %s", c.r, got, c.want)
+		}
 	}
 }

@@ -84,7 +84,7 @@ func TestBackoffTellsItsCause(t *testing.T) {
 	w.until(d, "the attempt is over", func() bool { return w.attempt(dev.id, 2).Outcome != "" })
 	dev.busy = false
 	w.round(d)
-	if v := w.status().Devices[dev.id].Status.Verdict; v.Code != "Backoff" || !strings.Contains(v.Reason, ": recalled: waiting: busy") && !strings.Contains(v.Reason, ": recalled: busy") {
+	if v := w.status().Devices[dev.id].Status.Verdict; v.Code != "Backoff" || !strings.Contains(v.Reason, ": deferred (no failure) because waiting: busy") && !strings.Contains(v.Reason, ": deferred (no failure) because busy") {
 		t.Errorf("its verdict is %+v", v)
 	}
 }

@@ -152,7 +152,7 @@ func (e *Explanation) tries() []string {
 	for _, m := range e.Marks {
 		text := fmt.Sprintf("it counts among those that %s of %s", did(m.Mark.Outcome, m.Version), m.Policy)
 		if m.Halted {
-			text += ", which that halted"
+			text += ", and that halted the policy"
 		}
 		list = append(list, text)
 	}
