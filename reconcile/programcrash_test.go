@@ -70,7 +70,7 @@ func (e programEnd) meet(t *testing.T, n int) bool {
 	p.boot()
 	p.step, p.control.dead = nil, nil
 	if !c.crashed {
-		if n < 25 {
+		if n < 10 {
 			t.Fatalf("only %d operations: nothing was tested", n)
 		}
 		return false
