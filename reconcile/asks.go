@@ -25,6 +25,11 @@ type Fetched struct {
 type Ran struct {
 	Exit    int    `json:"exit"` // as of [Result]
 	Summary string `json:"summary"`
+	// HandOver says that the work goes on with another program as the agent.
+	HandOver bool `json:"handOver,omitempty"`
+	// GaveUp says that nothing was left to do although the newest attempt has
+	// failed or was refused.
+	GaveUp bool `json:"gaveUp,omitempty"`
 }
 
 // maxWaiting bounds who waits for a poll at one time.
@@ -33,8 +38,8 @@ const maxWaiting = 16
 // ErrAskedOften means that too many wait for the next poll already.
 var ErrAskedOften = errors.New("many wait for the next poll already")
 
-// errEnded is what whoever waits is told when the agent ends.
-var errEnded = errors.New("the agent ended meanwhile")
+// ErrEnded is what whoever waits is told when the agent ends.
+var ErrEnded = errors.New("the agent ended meanwhile")
 
 // asker is one who waits for the next poll; both channels have room, so that
 // the work never waits for who asked.
@@ -61,8 +66,8 @@ type asks struct {
 }
 
 // PollNow has the running agent ask control at once. fetched is told what it
-// found, then the pass goes on; the result is that of the whole pass. It may be
-// called beside Run.
+// found, then the pass goes on; the result is that of the whole pass. It is not
+// told where another program takes over before. It may be called beside Run.
 func (a *Agent) PollNow(ctx context.Context, fetched func(Fetched) error) (Ran, error) {
 	w := &asker{fetched: make(chan polled, 1), ran: make(chan Ran, 1)}
 	if err := a.asks.add(w); err != nil {
@@ -71,10 +76,10 @@ func (a *Agent) PollNow(ctx context.Context, fetched func(Fetched) error) (Ran, 
 	a.nudge()
 	select {
 	case <-ctx.Done():
-		return Ran{}, ctx.Err()
+		return w.interrupted(ctx)
 	case f, ok := <-w.fetched:
 		if !ok {
-			return Ran{}, errEnded
+			return w.result()
 		}
 		if f.err != nil {
 			return Ran{}, f.err
@@ -85,13 +90,34 @@ func (a *Agent) PollNow(ctx context.Context, fetched func(Fetched) error) (Ran, 
 	}
 	select {
 	case <-ctx.Done():
-		return Ran{}, ctx.Err()
+		return w.interrupted(ctx)
 	case r, ok := <-w.ran:
 		if !ok {
-			return Ran{}, errEnded
+			return Ran{}, ErrEnded
 		}
 		return r, nil
 	}
+}
+
+// result is what came of a pass that is over.
+func (w *asker) result() (Ran, error) {
+	select {
+	case r, ok := <-w.ran:
+		if ok {
+			return r, nil
+		}
+	default:
+	}
+	return Ran{}, ErrEnded
+}
+
+// interrupted is a result nevertheless where an agent that makes way has told it
+// before it ended.
+func (w *asker) interrupted(ctx context.Context) (Ran, error) {
+	if r, err := w.result(); err == nil {
+		return r, nil
+	}
+	return Ran{}, ctx.Err()
 }
 
 // LookAround has the running agent look at holds and the like at once, and
@@ -110,7 +136,7 @@ func (q *asks) add(w *asker) error {
 	defer q.mu.Unlock()
 	switch {
 	case q.ended:
-		return errEnded
+		return ErrEnded
 	case len(q.poll) >= maxWaiting:
 		return ErrAskedOften
 	}
@@ -139,15 +165,24 @@ func (q *asks) looked(f Fetched, err error) {
 	}
 }
 
-// done tells them how the pass ended; one that polled nothing, why.
+// done tells them how the pass ended; one that polled nothing, why. Where another
+// program takes over, it tells those who wait for the next pass, too.
 func (q *asks) done(r Result) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for _, w := range q.now {
-		if !w.told {
+	all := q.now
+	if r.HandOver {
+		all, q.poll = append(all, q.poll...), nil
+	}
+	for _, w := range all {
+		w.ran <- Ran{Exit: r.Exit, Summary: r.Summary, HandOver: r.HandOver, GaveUp: r.gaveUp}
+		switch {
+		case w.told:
+		case r.HandOver:
+			close(w.fetched)
+		default:
 			w.fetched <- polled{err: fmt.Errorf("control was not asked: %s", r.Summary)}
 		}
-		w.ran <- Ran{Exit: r.Exit, Summary: r.Summary}
 	}
 	q.now = nil
 }

@@ -90,7 +90,8 @@ type Result struct {
 	// HandOver says that another program is to go on, as [ErrHandOver] does.
 	HandOver bool
 
-	idle bool // there was nothing to do
+	idle   bool // there was nothing to do
+	gaveUp bool // although the newest attempt was no success
 }
 
 // Agent is the agent of one device.

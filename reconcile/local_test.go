@@ -247,9 +247,21 @@ func TestPollNow(t *testing.T) {
 			t.Errorf("standing %+v", s)
 		}
 
+		// what failed and is not tried again is no success for who waits
+		d.control.mu.Lock()
+		d.control.onReport = nil
+		d.control.mu.Unlock()
+		d.assign(3, "v1.2.0", tree{"fils": tree{}})
+		for _, want := range []Ran{{Exit: 1}, {GaveUp: true}} {
+			ran, err := r.agent.PollNow(t.Context(), func(Fetched) error { return nil })
+			if err != nil || ran.Exit != want.Exit || ran.GaveUp != want.GaveUp || !strings.Contains(ran.Summary, "refused: ") {
+				t.Errorf("ran %+v, %v; want %+v", ran, err, want)
+			}
+		}
+
 		// who asks when the agent ends, or after, is let go
 		r.end(t)
-		if _, err := r.agent.PollNow(t.Context(), func(Fetched) error { return nil }); !errors.Is(err, errEnded) {
+		if _, err := r.agent.PollNow(t.Context(), func(Fetched) error { return nil }); !errors.Is(err, ErrEnded) {
 			t.Errorf("a poll of an ended agent: %v", err)
 		}
 	})
@@ -275,10 +287,14 @@ func TestManyAskForAPoll(t *testing.T) {
 	if p := <-first.fetched; p.err == nil || !strings.Contains(p.err.Error(), "state cannot be kept") {
 		t.Errorf("a pass that polled nothing says %v", p.err)
 	}
-	q.end()
+	q.done(Result{Summary: "the agent goes on as v2", HandOver: true})
 	if _, ok := <-late.fetched; ok {
-		t.Error("the last one waits")
+		t.Error("an agent that made way before it asked says what it fetched")
 	}
+	if r, err := late.result(); err != nil || !r.HandOver {
+		t.Errorf("who waits is not told that another one takes over: %+v, %v", r, err)
+	}
+	q.end()
 }
 
 // everything is the content of every file below the root, the state included.

@@ -152,7 +152,8 @@ func (a *Agent) unchanged() Result {
 	case a.store.desired != nil:
 		return Result{Summary: fmt.Sprintf("attempt %d of %s waits", a.store.desired.Attempt, a.store.desired.Version)}
 	case last != nil && last.Outcome != schema.OutcomeOK:
-		return Result{Summary: fmt.Sprintf("on %s; %s was %s: %s", a.store.current.Version, last.Version, last.Outcome, oneLine(last.Reason)), idle: true}
+		summary := fmt.Sprintf("on %s; %s was %s: %s", a.store.current.Version, last.Version, last.Outcome, oneLine(last.Reason))
+		return Result{Summary: summary, idle: true, gaveUp: last.Outcome != schema.OutcomeObserved}
 	}
 	return Result{Summary: "nothing to do: on " + a.store.current.Version, idle: true}
 }

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -27,10 +30,13 @@ func agentRunNowCommand(a *app) *cobra.Command {
 		Long: `Have the running agent read its delivery ref now instead of with its next poll,
 and print the commit of before and now. What is assigned still begins only when
 nothing keeps it: busy and held devices wait, and a daemon decides who may move.
-An update that goes on is waited for first.
+An update that goes on is waited for first. With --wait, one that brings another
+agent is waited for until that is kept or has given way; a reboot ends the wait.
 
 Exit codes: 0 the repository answered; with --wait the work is done, there was
-none, or it is deferred; 1 it did not, or the work failed.`,
+none, it is deferred, or a reboot was started; 1 it did not answer, or the work
+failed; 3 with --wait, nothing was left to do although the version assigned last
+has failed or was refused, or the agent that took over does not answer.`,
 		Args: args(0, 0, ""),
 		Example: `  gitopsd agent run-now
   gitopsd agent run-now --wait
@@ -46,32 +52,103 @@ none, or it is deferred; 1 it did not, or the work failed.`,
 		}
 		asText := format.value == "text"
 		doc := devicePoll{TypeMeta: schema.TypeMeta{APIVersion: schema.APIVersion, Kind: "DevicePoll"}}
-		nobody, err := d.ask(cmd.Context(), agentsocket.Request{Do: agentsocket.DoRunNow}, func(r agentsocket.Reply) bool {
-			if r.Fetched == nil {
-				doc.Ran = r.Ran
-				return true
+		say := func(text string) {
+			if asText {
+				fmt.Fprintln(a.out, clean(text))
 			}
-			if doc.Fetched = r.Fetched; asText {
-				fmt.Fprintln(a.out, clean(fetchedText(r.Fetched)))
+		}
+		fetched := func(f *reconcile.Fetched) {
+			if doc.Fetched == nil { // the agent that takes over asks once more
+				doc.Fetched = f
+				say(fetchedText(f))
 			}
-			return !wait
-		})
-		switch {
-		case err != nil:
+		}
+		ran, nobody, err := d.runNow(cmd.Context(), wait, fetched)
+		if err != nil {
 			return err
-		case nobody:
+		}
+		if nobody {
 			return withHint(fmt.Errorf("no agent answers at %s", agentsocket.Path(d.root)), "%s", d.pollHint())
-		case !asText:
-			err = writeJSON(a.out, doc)
-		case doc.Ran != nil:
-			fmt.Fprintln(a.out, clean(doc.Ran.Summary))
 		}
-		if err == nil && doc.Ran != nil && doc.Ran.Exit != 0 {
+		over := ran != nil && ran.HandOver
+		if over {
+			say(ran.Summary)
+			if ran, err = d.takenOver(cmd.Context(), takeOverPause, wait, fetched); err != nil {
+				return err
+			}
+		}
+		if doc.Ran = ran; ran != nil {
+			say(ran.Summary)
+		}
+		if !asText {
+			if err := writeJSON(a.out, doc); err != nil {
+				return err
+			}
+		}
+		switch {
+		case ran == nil:
+		case ran.Exit != 0, ran.GaveUp && over:
 			return &exitError{code: exitCannot}
+		case ran.GaveUp:
+			return &exitError{code: exitContent}
 		}
-		return err
+		return nil
 	}
 	return cmd
+}
+
+// runNow has the agent poll, tells what that has fetched, and gives what came of
+// it if it waits for that; nil = it does not.
+func (d *device) runNow(ctx context.Context, wait bool, fetched func(*reconcile.Fetched)) (ran *reconcile.Ran, nobody bool, err error) {
+	nobody, err = d.ask(ctx, agentsocket.Request{Do: agentsocket.DoRunNow}, func(r agentsocket.Reply) bool {
+		if r.Fetched == nil {
+			ran = r.Ran
+			return true
+		}
+		fetched(r.Fetched)
+		return !wait
+	})
+	if err == nil && !nobody && wait && ran == nil {
+		err = reconcile.ErrEnded
+	}
+	return ran, nobody, err
+}
+
+const (
+	// takeOverPause is between two looks at the agent that takes over.
+	takeOverPause = time.Second
+	// takeOverLooks without any answer are ten minutes, in which systemd has
+	// ended an agent that hangs three times.
+	takeOverLooks = 600
+)
+
+// takenOver is runNow of the agent that another program is from now on: it waits
+// until none is on trial.
+func (d *device) takenOver(ctx context.Context, pause time.Duration, wait bool, fetched func(*reconcile.Fetched)) (*reconcile.Ran, error) {
+	for silent := 0; silent < takeOverLooks; silent++ {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(pause):
+		}
+		reply, nobody, err := d.answer(ctx, agentsocket.Request{Do: agentsocket.DoStatus})
+		if nobody || err != nil || reply.Standing == nil {
+			continue // it is just being started, or hangs
+		}
+		if reply.Standing.Trial != "" {
+			silent = 0
+			continue
+		}
+		ran, nobody, err := d.runNow(ctx, wait, fetched)
+		switch {
+		case nobody, errors.Is(err, reconcile.ErrEnded):
+		case err != nil:
+			return nil, err
+		case ran == nil, !ran.HandOver:
+			return ran, nil
+		}
+	}
+	return nil, withHint(&exitError{code: exitContent, err: errors.New("the agent that took over does not answer, so what came of the update is not known")}, "%s", d.startHint())
 }
 
 // pollHint is how to poll without an agent that answers.

@@ -11,6 +11,8 @@ import (
 	"net"
 	"syscall"
 	"time"
+
+	"github.com/gitopsd/gitopsd/reconcile"
 )
 
 // replyLimit bounds an answer in bytes: a comparison with all its contents
@@ -26,7 +28,8 @@ var ErrNobody = errors.New("no agent answers")
 
 // Ask sends a request and gives each line of the answer to got, until that says
 // that it has enough, or the last one came. With an error of the agent in the
-// answer, that is the error.
+// answer, that is the error; [reconcile.ErrEnded] where it ended before it was
+// done.
 func Ask(ctx context.Context, root string, r Request, got func(Reply) (enough bool)) error {
 	var conn net.Conn
 	err := inFolder(root, func(name string) error {
@@ -93,13 +96,17 @@ func ask(conn net.Conn, r Request, got func(Reply) bool) error {
 		case err != nil && lines == 0:
 			return fmt.Errorf("%w: the connection ended (%w)", ErrNobody, cause(err))
 		case err != nil:
-			return fmt.Errorf("the agent ended its answer early: %w", cause(err))
+			return fmt.Errorf("%w, in the middle of its answer (%w)", reconcile.ErrEnded, cause(err))
 		}
 		var reply Reply
 		if err := json.Unmarshal(line, &reply); err != nil {
 			return fmt.Errorf("read the agent's answer: %w", err)
 		}
-		if reply.Error != "" {
+		switch reply.Error {
+		case "":
+		case reconcile.ErrEnded.Error():
+			return reconcile.ErrEnded
+		default:
 			return errors.New(reply.Error)
 		}
 		if got(reply) {

@@ -165,6 +165,9 @@ func (s *Server) runNow(ctx context.Context, cancel func(), conn *net.UnixConn) 
 		<-gone
 	}()
 	ran, err := s.cfg.Agent.PollNow(ctx, func(f reconcile.Fetched) error { return s.reply(conn, Reply{Fetched: &f}) })
+	if errors.Is(err, context.Canceled) {
+		err = reconcile.ErrEnded // who has gone is told nothing
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -181,8 +181,8 @@ func TestWaitingForAPollThatHangs(t *testing.T) {
 		t.Errorf("status beside it: %v", err)
 	}
 	end()
-	if err := <-done; err == nil {
-		t.Error("an agent that ended has polled")
+	if err := <-done; !errors.Is(err, reconcile.ErrEnded) {
+		t.Errorf("an agent that ended has polled: %v", err)
 	}
 }
 

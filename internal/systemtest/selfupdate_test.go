@@ -197,6 +197,12 @@ func TestSystemSelfUpdate(t *testing.T) {
 		f.release("gateways", bad.version, spec(bad.version, bad.control))
 		f.policy("gateways", bad.version, 1, 0)
 		f.push(bad.version)
+		f.wait("who waits for "+bad.version, func() error {
+			if out, err := b.Try(f.Context(), "gitopsd", "agent", "run-now", "--wait"); err == nil || !strings.Contains(out, bad.words) {
+				return fmt.Errorf("it ends with %v: %s", err, out)
+			}
+			return nil
+		})
 		f.failed("gw-1", "Failed", bad.version, "v1.2.0")
 		f.wait("the old agent after "+bad.version, func() error { return b.runsAs("v1.2.0") })
 		s, err := f.now()
