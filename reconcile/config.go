@@ -47,8 +47,10 @@ type Config struct {
 	OS             *schema.OSConfig
 	BootTimeout    time.Duration // from a boot until post-actions must have succeeded
 	Protected      []string      // further paths that no spec may touch: the agent's configuration and keys
-	Warnings       []string      // of the agent's own configuration, for reports
-	Now            func() time.Time
+	// Warnings are those of the agent's own configuration now, for reports; nil =
+	// there are none.
+	Warnings func() []string
+	Now      func() time.Time
 	// Uptime is the time since boot, which nobody can set; whatever is waited
 	// for is counted on it. nil = the kernel's, or, where Now is given, one
 	// that goes with it.

@@ -34,7 +34,7 @@ func (a *Agent) report() *schema.Report {
 		Applications:      reported(a.applications),
 		Units:             slices.Clone(a.unitStates),
 		Monitors:          slices.Clone(a.monitors.states),
-		Warnings:          warnings(a.cfg.Warnings),
+		Warnings:          a.warnings(),
 		Recalled:          a.doc.recalled,
 		Assigned:          a.doc.problem,
 	}
@@ -92,7 +92,11 @@ func (a *Agent) report() *schema.Report {
 // maxWarnings bounds those in a report; the log has the rest.
 const maxWarnings = 10
 
-func warnings(list []string) []string {
+func (a *Agent) warnings() []string {
+	if a.cfg.Warnings == nil {
+		return nil
+	}
+	list := a.cfg.Warnings()
 	var short []string
 	for _, w := range list[:min(len(list), maxWarnings)] {
 		short = append(short, oneLine(w))

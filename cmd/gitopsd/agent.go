@@ -183,7 +183,7 @@ func (a *app) agent(ctx context.Context, spec schema.AgentSpec, files *agentFile
 		Device: spec.Device, Root: root, AgentVersion: a.build.Version, InitialVersion: spec.InitialVersion, Control: control,
 		Interval: spec.Interval.D(defaultInterval), Heartbeat: spec.Heartbeat.D(defaultHeartbeat),
 		BusyCheck: spec.BusyCheck, OS: spec.OS, BootTimeout: spec.Boot.Timeout.D(defaultBootTimeout),
-		Protected: protectedPaths(root, files.file, spec, run.packaged), Warnings: files.warnings, Logger: logger,
+		Protected: protectedPaths(root, files.file, spec, run.packaged), Warnings: files.now, Logger: logger,
 		Program: run.program,
 		// One question to control may ask two servers.
 		Progress: func(within time.Duration) { watched.working(within + 2*spec.Timeout.D(defaultTimeout)) },

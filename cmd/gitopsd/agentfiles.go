@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -79,6 +80,22 @@ func (f *agentFiles) load() error {
 		f.allKept(why[0])
 	}
 	return f.fill(&f.spec, f.used)
+}
+
+// now is what is bad of the files still, of those that were bad: a person may
+// have mended them, which the running agent sees only with its next start.
+func (f *agentFiles) now() []string {
+	if len(f.warnings) == 0 {
+		return nil
+	}
+	again := &agentFiles{file: or(f.file, defaultAgentConfig), asked: f.asked, judge: f.judge, root: f.root}
+	switch err := again.load(); {
+	case err != nil || slices.Equal(again.warnings, f.warnings):
+		return f.warnings
+	case !maps.Equal(again.texts(), f.texts()):
+		again.warn("what was bad of the configuration was mended since the agent started: its next start reads it")
+	}
+	return again.warnings
 }
 
 // base reads the file itself; nil = there is none, and none was asked for.

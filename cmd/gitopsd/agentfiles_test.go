@@ -43,6 +43,18 @@ func TestHostileDropIns(t *testing.T) {
 		if f.spec.Device != "d1" || f.spec.Interval.String() != "5m" {
 			t.Errorf("%s: device %q, interval %s", name, f.spec.Device, f.spec.Interval)
 		}
+		for again, want := range map[string]string{text: "20-bad.yaml is bad, and left out: ", head + "{}\n": "was mended since the agent started: its next start reads it"} {
+			write("agent.d/20-bad.yaml", again)
+			if now := f.now(); len(now) != 1 || !strings.Contains(now[0], want) {
+				t.Errorf("%s: now it says %q, want %q", name, now, want)
+			}
+		}
+		if err := os.Remove(filepath.Join(dir, "agent.d/20-bad.yaml")); err != nil {
+			t.Fatal(err)
+		}
+		if now := f.now(); len(now) > 0 {
+			t.Errorf("%s: with nothing bad any more it says %q", name, now)
+		}
 		if len(f.warnings) != 1 || !strings.Contains(f.warnings[0], "20-bad.yaml is bad, and left out: ") {
 			t.Errorf("%s: warnings %q", name, f.warnings)
 		}
