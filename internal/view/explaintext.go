@@ -188,7 +188,7 @@ func where(c Cause) string {
 		file = c.Branch + ":" + c.File
 	}
 	if c.Line == 0 {
-		return Clean(file + ": " + c.Setting + ", so its default holds")
+		return Clean(file + ": " + defaultText(c))
 	}
 	return Clean(fmt.Sprintf("%s:%d %s", file, c.Line, c.Setting))
 }

@@ -70,7 +70,24 @@ func TestExplainNamesNoPlaceForWhatIsNotWritten(t *testing.T) {
 	wantText(t, held, "because  held: disk\n")
 	st.Devices["devices/gw-5.yaml"].Verdict.Code = "Backoff"
 	wantText(t, explainText(t, Question{Path: "devices/gw-5.yaml", Status: st, Source: nothing}),
-		"policies/gateways.yaml: backoff is not set, so its default holds\n")
+		"policies/gateways.yaml: backoff is not set, so its default holds: 10m, times 2 with each failure, at most 24h\n")
+}
+
+// A default that nobody wrote down is told; what has none is not.
+func TestDefaultText(t *testing.T) {
+	for _, c := range []struct {
+		cause Cause
+		want  string
+	}{
+		{Cause{File: "policies/p.yaml", Setting: "maxAttempts is not set"}, "maxAttempts is not set, so its default holds: 1"},
+		{Cause{File: "policies/p.yaml", Setting: "refusalLimit is not set"}, "refusalLimit is not set, so its default holds: 10%, at least 3"},
+		{Cause{File: "policies/p.yaml", Setting: "waves is not set"}, "waves is not set, so its default holds"},
+		{Cause{File: "fleet.yaml", Setting: "maxInFlight is not set"}, "maxInFlight is not set, so its default holds"},
+	} {
+		if got := defaultText(c.cause); got != c.want {
+			t.Errorf("%+v: %q, want %q", c.cause, got, c.want)
+		}
+	}
 }
 
 // In one second much can happen; what was the cause comes first.

@@ -59,6 +59,7 @@ type DeviceView struct {
 	Target       string     `json:"target"`
 	Version      string     `json:"version"` // that it reports
 	Phase        string     `json:"phase"`
+	PhaseReason  string     `json:"phaseReason,omitempty"`
 	Since        *time.Time `json:"since,omitempty"` // when the daemon first saw this phase
 	Online       bool       `json:"online"`
 	OfflineSince *time.Time `json:"offlineSince,omitempty"`
@@ -162,6 +163,7 @@ func device(path string, d *schema.DeviceStatus, r *schema.RolloutStatus, hold s
 	}
 	if o := d.Observed; o != nil {
 		v.Version, v.Phase, v.Online, v.OfflineSince, v.Reported = o.Version, string(o.Phase), o.Online, o.OfflineSince, o.Attempt
+		v.PhaseReason = o.Reason
 		if !o.Since.IsZero() {
 			since := o.Since
 			v.Since = &since

@@ -223,7 +223,11 @@ func moving(d DeviceView, slot schema.InFlight, now time.Time) string {
 	if d.Reported == d.Attempt && d.Since != nil {
 		at = *d.Since
 	}
-	return d.Target + " " + or(d.Phase, "assigned") + since(" since ", at)
+	text := d.Target + " " + or(d.Phase, "assigned") + since(" since ", at)
+	if d.Reported == d.Attempt && d.PhaseReason != "" {
+		text += ": " + said(d.PhaseReason, "")
+	}
+	return text
 }
 
 // writeCounts writes how many devices there are of each code, the most first.

@@ -38,6 +38,17 @@ func TestFleetTextToldButNotBegun(t *testing.T) {
 	wantText(t, fleetText(t, st, Look{}), "MOVING\ngw-2  v1.5.0 told to go at 11:57Z, not begun\n")
 }
 
+// A device that waits for its next try says after what.
+func TestFleetTextMovingSaysWhy(t *testing.T) {
+	st := halted()
+	st.Devices["devices/oslo/gw-2.yaml"] = status("gw-2", "Upgrading", "to v1.5.0", func(d *schema.DeviceStatus) {
+		d.Observed.Attempt, d.Observed.Phase, d.Observed.Since = 4, schema.PhaseDegraded, *at(-8)
+		d.Observed.Reason = "a retry is due after applications edge: no image"
+		d.Attempts = []schema.Attempt{{Attempt: 4, Version: "v1.5.0", AssignedAt: *at(-9)}}
+	})
+	wantText(t, fleetText(t, st, Look{}), "MOVING\ngw-2  v1.5.0 Degraded since 11:52Z: a retry is due after applications edge: no image\n")
+}
+
 // The columns add up, and say what the lists below them say.
 func TestFleetTextCountsEveryDevice(t *testing.T) {
 	st := halted()
