@@ -24,13 +24,20 @@ func effectOf(from, to Side) Effect {
 	if e.Observes = observes(to.Spec); e.Observes {
 		return e
 	}
-	if observes(from.Spec) {
+	e.Applies = observes(from.Spec)
+	isRead := !e.Applies && !unknown(from)
+	if e.Applies {
 		from.Spec = nil // it was only compared with that
 	}
 	if image := imageOf(to.Spec); image != "" && image != imageOf(from.Spec) {
 		e.Reboot = clip(mask{}.value("image", image), longestValue)
 	}
-	e.Restarts = append(restarts(from.Spec, to.Spec), restartedApplications(from.Spec, to.Spec)...)
+	e.Restarts = restarts(from.Spec, to.Spec)
+	if isRead { // else nobody knows what is new
+		e.Starts = append(startedUnits(from.Spec, to.Spec), startedApplications(from.Spec, to.Spec)...)
+		e.Restarts = slices.DeleteFunc(e.Restarts, func(name string) bool { return slices.Contains(e.Starts, name) })
+	}
+	e.Restarts = append(e.Restarts, restartedApplications(from.Spec, to.Spec)...)
 	e.Restarts = append(e.Restarts, nextAgent(from.Spec, to.Spec)...)
 	points := pointsAlways
 	if e.Reboot != "" {
@@ -50,6 +57,23 @@ func effectOf(from, to Side) Effect {
 		}
 	}
 	return e
+}
+
+// effect is that of one device, whatever its spec was before: what it runs is
+// known where a status was read.
+func (c *comparer) effect(from, to Side, already, again bool) Effect {
+	if already {
+		return Effect{Already: true, Hooks: []string{}}
+	}
+	e := effectOf(from, to)
+	e.Again = again
+	return e
+}
+
+// runs says whether a device is known to run what the head wants of it.
+func (c *comparer) runs(id string, to Side) bool {
+	p, known := c.Present[id]
+	return known && p.Digest != "" && p.Digest == to.Digest && p.Version == to.Version && !observes(to.Spec)
 }
 
 // observes says whether a device is only compared with a spec.
@@ -78,6 +102,20 @@ func restartedApplications(from, to map[string]any) []string {
 	}
 	slices.Sort(changed)
 	return changed
+}
+
+// startedApplications are those that are new.
+func startedApplications(from, to map[string]any) []string {
+	before, _ := from["applications"].(map[string]any)
+	after, _ := to["applications"].(map[string]any)
+	var list []string
+	for name := range after {
+		if before[name] == nil {
+			list = append(list, "application "+name)
+		}
+	}
+	slices.Sort(list)
+	return list
 }
 
 // podsDiffer says whether a document of an application's pods differs, as far as

@@ -41,6 +41,9 @@ func TestEffectOf_RestartedApplications(t *testing.T) {
 	if got := effectOf(Side{Spec: from}, Side{Spec: to}).Restarts; !slices.Equal(got, []string{"application a"}) {
 		t.Errorf("restarts are %q, want only the application whose files changed", got)
 	}
+	if got := effectOf(Side{Spec: from}, Side{Spec: to}).Starts; !slices.Equal(got, []string{"application new"}) {
+		t.Errorf("%q is started, want the new application", got)
+	}
 	moved := app("1", "1m")
 	moved["folder"] = "."
 	to = map[string]any{"applications": map[string]any{"a": app("1", "1m"), "b": moved}, "hooks": map[string]any{"afterUpdating": map[string]any{
@@ -48,6 +51,24 @@ func TestEffectOf_RestartedApplications(t *testing.T) {
 	}}}
 	if got := effectOf(Side{Spec: from}, Side{Spec: to}); !slices.Equal(got.Restarts, []string{"application b"}) || len(got.Hooks) != 1 {
 		t.Errorf("the effect is %+v, want that of an application that moved", got)
+	}
+}
+
+// A unit of its own that is new is started; one that the system may have already
+// is restarted if it runs. Of a spec that cannot be read, nothing is known to be
+// new.
+func TestEffectOf_Starts(t *testing.T) {
+	type tree = map[string]any
+	from := tree{"units": tree{"old.service": tree{"content": "x", "state": "started"}}}
+	to := tree{"units": tree{
+		"old.service": tree{"content": "y", "state": "started"}, "new.service": tree{"content": "x", "state": "started"},
+		"sshd.service": tree{"dropIns": tree{"a": tree{"content": "x"}}, "state": "started"},
+	}}
+	if e := effectOf(Side{Spec: from}, Side{Spec: to}); !slices.Equal(e.Starts, []string{"new.service"}) || !slices.Equal(e.Restarts, []string{"old.service", "sshd.service"}) {
+		t.Errorf("the effect is %+v", e)
+	}
+	if e := effectOf(Side{Digest: "sha256:0"}, Side{Spec: to}); len(e.Starts) > 0 || len(e.Restarts) != 3 {
+		t.Errorf("after what cannot be read it is %+v", e)
 	}
 }
 
@@ -92,7 +113,7 @@ func TestEffectOf_Observing(t *testing.T) {
 		t.Errorf("a device that only compares itself does %+v", e)
 	}
 	// It never was what it was compared with.
-	if e := effectOf(Side{Spec: observe}, Side{Spec: apply}); e.Observes || !slices.Equal(e.Restarts, []string{"edge.service"}) || len(e.Hooks) != 1 {
+	if e := effectOf(Side{Spec: observe}, Side{Spec: apply}); e.Observes || !e.Applies || !slices.Equal(e.Restarts, []string{"edge.service"}) || len(e.Hooks) != 1 {
 		t.Errorf("a device that has only compared itself before does %+v", e)
 	}
 }

@@ -17,6 +17,7 @@ const mostVariants = 3
 // pair is what two sides differ by, whoever's they are.
 type pair struct {
 	from, to string
+	already  bool
 	again    bool
 }
 
@@ -45,14 +46,15 @@ func (c *comparer) groups() []Group {
 			continue
 		}
 		to := c.Head.side(m)
-		again := policy == m.Policy && isAgain(from, to)
+		already := c.runs(m.ID, to)
+		again := !already && policy == m.Policy && isAgain(from, to)
 		if again {
 			c.again[versionOf{m.Policy, to.Version}]++
 		}
-		key := pair{from.Version + " " + from.Digest, to.Version + " " + to.Digest, again}
+		key := pair{from.Version + " " + from.Digest, to.Version + " " + to.Digest, already, again}
 		f := done[key]
 		if f == nil {
-			f = c.compare(m, from, to, again)
+			f = c.compare(m, from, to, c.effect(from, to, already, again))
 			done[key] = f
 		}
 		g := exact[f.exact]
@@ -68,7 +70,11 @@ func (c *comparer) groups() []Group {
 			}
 			of.groups = append(of.groups, g)
 		}
-		g.add(m, c.download(m, from, to))
+		load := downloaded{}
+		if !already {
+			load = c.download(m, from, to)
+		}
+		g.add(m, load)
 	}
 	list := []Group{}
 	for _, of := range order {
@@ -81,10 +87,9 @@ func (c *comparer) groups() []Group {
 }
 
 // compare finds the change of one device.
-func (c *comparer) compare(m *schema.Member, from, to Side, again bool) *found {
+func (c *comparer) compare(m *schema.Member, from, to Side, effect Effect) *found {
 	of := &comparison{from: from, to: to, mask: c.maskFor(m.ID), contents: c.contents, lines: shownLines, brief: true}
-	f := &found{changes: []Change{}, effect: effectOf(from, to)}
-	f.effect.Again = again
+	f := &found{changes: []Change{}, effect: effect}
 	if !unknown(from) {
 		f.changes = of.changes()
 	}

@@ -72,10 +72,12 @@ func Look(in Input, id string) *Device {
 		d.Changes = of.changes()
 	}
 	if m != nil && m.Rendered != nil && (from.Digest != to.Digest || from.Version != to.Version) {
-		d.Effect = effectOf(from, to)
-		d.Effect.Again = policy == m.Policy && isAgain(from, to)
-		load := c.download(m, from, to)
-		d.Effect.Download = Download{Total: load.bytes, Least: load.bytes, Most: load.bytes, Bound: load.bound}
+		already := c.runs(id, to)
+		d.Effect = c.effect(from, to, already, policy == m.Policy && isAgain(from, to))
+		if !already {
+			load := c.download(m, from, to)
+			d.Effect.Download = Download{Total: load.bytes, Least: load.bytes, Most: load.bytes, Bound: load.bound}
+		}
 	}
 	p := &Plan{}
 	p.verdicts(in)

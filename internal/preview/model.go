@@ -100,8 +100,11 @@ type Line = string
 // Effect is what a device does about a change.
 type Effect struct {
 	Observes bool     `json:"observes,omitempty"` // the device only compares itself, and the rest is empty
+	Already  bool     `json:"already,omitempty"`  // the device runs it already, and the rest is empty
+	Applies  bool     `json:"applies,omitempty"`  // the device had only compared itself before
 	Hooks    []string `json:"hooks"`              // that run, in the order of their points
-	Restarts []string `json:"restarts,omitempty"` // units that start, stop, restart or reload, as far as they run, applications, and the agent itself
+	Starts   []string `json:"starts,omitempty"`   // units and applications that are new
+	Restarts []string `json:"restarts,omitempty"` // other units that start, stop, restart or reload, as far as they run, applications, and the agent itself
 	Reboot   string   `json:"reboot,omitempty"`   // the image that it boots into; "" = it does not
 	Download Download `json:"download"`
 	// Again says that the version stays what it was and means something else:

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/gitopsd/gitopsd/schema"
 )
 
 // sectionUnits is the part of a spec with the units of systemd.
@@ -45,6 +47,23 @@ func restarts(from, to map[string]any) []string {
 		return !is || strings.HasSuffix(strings.TrimSuffix(name, path.Ext(name)), "@")
 	})
 	return slices.Sorted(maps.Keys(all))
+}
+
+// startedUnits are the new units with a file of their own that are to run,
+// sorted. One without may be the system's, and run already.
+func startedUnits(from, to map[string]any) []string {
+	before, _ := from[sectionUnits].(map[string]any)
+	after, _ := to[sectionUnits].(map[string]any)
+	var list []string
+	for name, v := range after {
+		unit, _ := v.(map[string]any)
+		hasFile := slices.ContainsFunc(contentKeys, func(key string) bool { return unit[key] != nil })
+		if before[name] == nil && hasFile && unit["state"] == schema.UnitStarted {
+			list = append(list, name)
+		}
+	}
+	slices.Sort(list)
+	return list
 }
 
 // running is a unit without what its processes do not notice.
