@@ -9,9 +9,11 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/gitopsd/gitopsd/reconcile/internal/apps"
 	"github.com/gitopsd/gitopsd/reconcile/internal/failure"
 	"github.com/gitopsd/gitopsd/reconcile/internal/files"
 	"github.com/gitopsd/gitopsd/reconcile/internal/hooks"
+	"github.com/gitopsd/gitopsd/reconcile/internal/units"
 	"github.com/gitopsd/gitopsd/schema"
 )
 
@@ -20,6 +22,8 @@ const (
 	maxChanges  = 500
 	largestText = 64 << 10 // bytes of one content that is shown
 	allTexts    = 2 << 20  // bytes of all of them
+	// largestInPlace is for one file of a unit or an application, in bytes.
+	largestInPlace = 1 << 20
 )
 
 // Change is one thing that would be done to the device.
@@ -103,7 +107,8 @@ func (v *View) Compare(ctx context.Context, current, secrets bool) (*Comparison,
 // CompareSpec says what separates a device from a spec that nobody has assigned
 // to it; it need not have an agent.
 func CompareSpec(ctx context.Context, c Config, spec map[string]any, secrets bool) (*Comparison, error) {
-	if _, err := schema.DecodeSpec(spec); err != nil {
+	decoded, err := schema.DecodeSpec(spec)
+	if err != nil {
 		return nil, fmt.Errorf("the spec cannot be read whole: %w", err)
 	}
 	v, err := openView(c)
@@ -114,12 +119,30 @@ func CompareSpec(ctx context.Context, c Config, spec map[string]any, secrets boo
 	if err := v.openRecords(); err != nil {
 		return nil, err
 	}
+	v.agent.payloads = v.inPlace(decoded)
 	from, err := v.read(currentFile)
 	if err != nil {
 		return nil, err
 	}
 	out := &Comparison{Changes: []Change{}, Hooks: []string{}, Trouble: v.trouble, Desired: true}
 	return out, v.compare(ctx, out, from, spec, secrets)
+}
+
+// inPlace gives the payloads of units and applications that stand where they
+// are wanted: what has not been delivered can be looked at there.
+func (v *View) inPlace(spec *schema.Spec) map[string][]byte {
+	held := map[string][]byte{}
+	for _, all := range []map[string]*schema.File{units.Files(spec), apps.Files(spec)} {
+		for p, f := range all {
+			if f.Payload == "" {
+				continue
+			}
+			if data, err := v.agent.root.ReadFile(p, largestInPlace); err == nil && schema.PayloadDigest(data) == f.Payload {
+				held[f.Payload] = data
+			}
+		}
+	}
+	return held
 }
 
 // compare fills in what a spec would change on the device, or what of it the

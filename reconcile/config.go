@@ -137,6 +137,7 @@ type Agent struct {
 	noWayBack    ongoing
 	noRepair     ongoing
 	noSnooze     ongoing
+	looked       bool // for drift, since the start
 	drift        []string
 	unitStates   []schema.UnitState // as they were last looked at
 	monitors     monitors

@@ -5,14 +5,16 @@ import (
 	"maps"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/gitopsd/gitopsd/reconcile/internal/units"
+	"github.com/gitopsd/gitopsd/schema"
 )
 
 // withUnits is a device with a service of its own, which runs.
 func withUnits(t *testing.T) (*device, *fewUnits) {
 	t.Setenv("PATH", t.TempDir()) // what systemd-analyze would say is not what this is about
-	d := newDevice(t)
+	d := bubbleDevice(t)
 	s := &fewUnits{d: d, links: map[string]bool{"edge.service": true}}
 	d.write("/etc/systemd/system/edge.service", service("edge 1")["content"].(string))
 	s.boot()
@@ -48,24 +50,26 @@ func (d *device) look(current bool) string {
 // A unit that does not run, or is not enabled, is drift for who asks as for the
 // agent.
 func TestCompareSeesUnits(t *testing.T) {
-	d, s := withUnits(t)
-	d.assign(1, "v1.0.0", tree{"units": tree{"edge.service": service("edge 1")}})
-	d.wantOnce(0, "updated")
-	if got := d.look(true); got != "" {
-		t.Errorf("it differs in %s", got)
-	}
-	for what, harm := range map[string]func(){
-		"change units edge.service it is inactive instead of started":      func() { delete(s.runs, "edge.service") },
-		"change units edge.service it is disabled, enabled should be true": func() { delete(s.links, "edge.service") },
-	} {
-		harm()
-		for _, current := range []bool{true, false} {
-			if got := d.look(current); got != what {
-				t.Errorf("current %t: it differs in %q, want %q", current, got, what)
-			}
+	synctest.Test(t, func(t *testing.T) {
+		d, s := withUnits(t)
+		d.assign(1, "v1.0.0", tree{"units": tree{"edge.service": service("edge 1")}})
+		d.wantOnce(0, "updated")
+		if got := d.look(true); got != "" {
+			t.Errorf("it differs in %s", got)
 		}
-		d.wantOnce(0)
-	}
+		for what, harm := range map[string]func(){
+			"change units edge.service it is inactive instead of started":      func() { delete(s.runs, "edge.service") },
+			"change units edge.service it is disabled, enabled should be true": func() { delete(s.links, "edge.service") },
+		} {
+			harm()
+			for _, current := range []bool{true, false} {
+				if got := d.look(current); got != what {
+					t.Errorf("current %t: it differs in %q, want %q", current, got, what)
+				}
+			}
+			d.wantOnce(0)
+		}
+	})
 }
 
 // Before any agent has run, while one only observes, and with none running: what
@@ -100,23 +104,37 @@ func TestCompareHasOneAnswer(t *testing.T) {
 
 // What a release has brought goes, and what was there comes back as it was.
 func TestCompareReset_Units(t *testing.T) {
-	d, s := withUnits(t)
-	stopped := tree{"state": "stopped"}
-	d.assign(1, "v1.0.0", tree{"units": tree{"edge.service": stopped, "new.service": service("new")}})
-	d.wantOnce(0, "updated")
-	v, err := OpenView(d.cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer v.Close()
-	c, err := v.CompareReset(t.Context())
-	if got, want := changesOf(t, c, err), "restore units edge.service it is inactive instead of started|remove units new.service"; got != want {
-		t.Errorf("a reset would %s, want %s", got, want)
-	}
-	if _, err := Reset(t.Context(), d.cfg, agreed); err != nil {
-		t.Fatal(err)
-	}
-	if s.runs["edge.service"] == "" || s.runs["new.service"] != "" || d.content("/etc/systemd/system/new.service") != "" {
-		t.Errorf("after the reset it is %s", s.is())
+	synctest.Test(t, func(t *testing.T) {
+		d, s := withUnits(t)
+		stopped := tree{"state": "stopped"}
+		d.assign(1, "v1.0.0", tree{"units": tree{"edge.service": stopped, "new.service": service("new")}})
+		d.wantOnce(0, "updated")
+		v, err := OpenView(d.cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer v.Close()
+		c, err := v.CompareReset(t.Context())
+		if got, want := changesOf(t, c, err), "restore units edge.service it is inactive instead of started|remove units new.service"; got != want {
+			t.Errorf("a reset would %s, want %s", got, want)
+		}
+		if _, err := Reset(t.Context(), d.cfg, agreed); err != nil {
+			t.Fatal(err)
+		}
+		if s.runs["edge.service"] == "" || s.runs["new.service"] != "" || d.content("/etc/systemd/system/new.service") != "" {
+			t.Errorf("after the reset it is %s", s.is())
+		}
+	})
+}
+
+// The payload of a spec that nobody has assigned is not delivered; what stands in
+// its place can be told to be the same.
+func TestCompareSpec_PayloadInPlace(t *testing.T) {
+	d, _ := withUnits(t)
+	text := service("edge 1")["content"].(string)
+	spec := tree{"units": tree{"edge.service": tree{"payload": schema.PayloadDigest([]byte(text)), "enabled": true, "state": "started"}}}
+	c, err := CompareSpec(t.Context(), d.cfg, spec, false)
+	if got := changesOf(t, c, err); got != "" {
+		t.Errorf("it differs in %s", got)
 	}
 }

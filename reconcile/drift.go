@@ -69,6 +69,7 @@ func (a *Agent) repair(ctx context.Context) (changed bool) {
 	a.programDrift(spec)
 	a.repairApplications(ctx, spec, paths, look)
 	slices.Sort(a.drift)
+	a.looked = true
 	a.changed()
 	return len(paths) > 0
 }

@@ -60,11 +60,8 @@ func (a *Agent) Run(ctx context.Context) error {
 
 	// All are uptimes.
 	var lastPoll time.Duration
-	nextPoll, nextDrift := a.up(), a.up()+driftEvery
-	if a.store.attempts.Observes != 0 {
-		nextDrift = a.up() // what it told before is not on disk
-	}
-	kept := false // busy or held, as it was looked at last
+	nextPoll, nextDrift := a.up(), a.up() // what was found before is not on disk
+	kept := false                         // busy or held, as it was looked at last
 	for {
 		progress.Within(ctx, stepLimit)
 		now := a.up()

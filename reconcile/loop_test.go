@@ -432,3 +432,36 @@ func TestSpacingOfRepairs(t *testing.T) {
 		t.Errorf("after a quiet time the next repair is in %s", got)
 	}
 }
+
+// What came apart while no agent ran is found when one starts, and until it has
+// looked it does not say that nothing did.
+func TestDriftIsLookedForAtTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := bubbleDevice(t)
+		d.wantOnce(0)
+		d.assign(1, "v1.0.0", v1)
+		d.wantOnce(0, "updated")
+		d.write("/etc/edge/edge.conf", "by hand\n")
+		d.write(holdFile, "mine\n")
+		a := d.agent()
+		if a.Standing().Looked {
+			t.Error("it says that it has looked")
+		}
+		a.Close()
+		r := d.start()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if s := r.agent.Standing(); !s.Looked || len(s.Report.Drift) != 1 {
+			t.Errorf("after the start it stands %+v", s)
+		}
+		r.end(t)
+		d.remove(holdFile)
+		r = d.start()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if got := d.content("/etc/edge/edge.conf"); got != "version=1\n" {
+			t.Errorf("after the start the file is %q", got)
+		}
+		r.end(t)
+	})
+}

@@ -28,6 +28,8 @@ type Standing struct {
 	// Trial is the program that is to take over as the agent, and how far that
 	// has come; "" = none is.
 	Trial string `json:"trial,omitempty"`
+	// Looked says that drift was looked for since the agent's start.
+	Looked bool `json:"looked"`
 	// Trouble is what of the state could not be read.
 	Trouble []string `json:"trouble,omitempty"`
 }
@@ -69,7 +71,7 @@ func (a *Agent) Standing() Standing {
 
 // standing belongs to a report, and is worked out by whoever does the work.
 func (a *Agent) standing(r *schema.Report) Standing {
-	s := Standing{Report: *r, Waits: a.waits()}
+	s := Standing{Report: *r, Waits: a.waits(), Looked: a.looked}
 	if l := a.store.attempts.last(); l != nil {
 		s.Last = &LastAttempt{Attempt: l.Attempt, Version: l.Version, Outcome: l.Outcome, At: l.At}
 	}

@@ -35,7 +35,7 @@ func (a *Agent) succeed(ctx context.Context) Result {
 	if err := errors.Join(a.store.dropDesired(), a.store.savePending(nil)); err != nil {
 		return a.stateFailed(err)
 	}
-	a.drift, a.driftReason = nil, ""
+	a.looked, a.drift, a.driftReason = true, nil, ""
 	a.noteUnits(ctx)
 	a.prune()
 	a.settleApplications(ctx)

@@ -247,8 +247,10 @@ func driftText(doc *deviceStanding) string {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	switch {
-	case text == "" && why == "" && doc.Running:
+	case text == "" && why == "" && doc.Looked:
 		return "none"
+	case text == "" && why == "" && doc.Running:
+		return "not looked for yet"
 	case text == "" && why == "":
 		return "not looked for; gitopsd agent diff --current compares"
 	case text == "":

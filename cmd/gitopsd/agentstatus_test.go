@@ -46,6 +46,8 @@ func TestStandingOfAFreshDevice(t *testing.T) {
 		"phase     Updated\n":                     {Last: &reconcile.LastAttempt{}, Report: schema.Report{Phase: schema.PhaseUpdated}},
 		"phase     Updated: the record is lost\n": {Report: schema.Report{Phase: schema.PhaseUpdated, Reason: "the record is lost"}},
 		"phase     Preparing\n":                   {Report: schema.Report{Phase: schema.PhasePreparing}},
+		"drift     not looked for yet\n":          {},
+		"drift     none\n":                        {Looked: true},
 	} {
 		var out bytes.Buffer
 		writeStanding(&out, &deviceStanding{Running: true, Standing: s}, time.Time{}, view.Look{})

@@ -106,6 +106,16 @@ func TestSystemAdopted(t *testing.T) {
 		t.Errorf("the machine differs from what was written down (%v)\n%s", err, out)
 	}
 
+	// What does not run any more is drift, for who asks too.
+	b.Run("gitopsd", "agent", "hold", "--reason", "looking")
+	b.Run("systemctl", "stop", "web.service")
+	out, err = b.Try(t.Context(), "gitopsd", "agent", "diff", "--current")
+	if want := "change applications web (web.service is inactive)"; err == nil || !strings.Contains(out, want) {
+		t.Errorf("with web stopped (%v) the difference lacks %q:\n%s", err, want, out)
+	}
+	b.Run("systemctl", "start", "web.service")
+	b.Run("gitopsd", "agent", "unhold")
+
 	// Everything that was taken over changes, and more comes.
 	f.write("devices/gw-1.yaml", changed)
 	f.push("all of it changes")
