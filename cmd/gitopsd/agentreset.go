@@ -36,7 +36,9 @@ will do, and asks. The operating system stays as it is, and no hooks run.
 
 The agent must not run. Where something cannot be put back, the state is kept,
 and reset, or the agent, goes on from there. A device that still is in the
-fleet gets its release again as soon as its agent starts.
+fleet gets its release again as soon as its agent starts: take its file out of
+the repository first. Where it is the last one, the sweep stops at that, and
+gitopsd status names the line of a commit message that lets it go.
 
 Exit codes: 0 done, or nothing was managed; 1 it could not be done, or the
 answer was no; 2 wrong usage; with --dry-run 3 something would be done.`,
