@@ -199,14 +199,15 @@ func (c *Controller) askContainers(ctx context.Context, l *look, p *patient) (wh
 	return "", false, nil
 }
 
-// words are the end of what a container has written.
+// words are the end of what a container has written, in both of its streams:
+// most programs tell their end in the second one.
 func (c *Controller) words(ctx context.Context, name string) string {
-	const lines = "20"
-	out, err := c.podman(ctx, podmanLimit, "logs", "--tail", lines, name)
+	const script = `exec podman logs --tail 60 "$1" 2>&1` // a trace with what was before it
+	out, err := c.Run(ctx, []string{"sh", "-c", script, "sh", name}, "/", nil, podmanLimit, maxListed)
 	if err != nil {
 		return said(err)
 	}
-	return out
+	return strings.TrimSpace(out)
 }
 
 // raise has podman-compose start what does not run of a project whose unit is
