@@ -142,7 +142,7 @@ func (a *Agent) compareApplications(ctx context.Context, cur, spec *schema.Spec)
 	found, err := a.apps.Compare(ctx, spec, a.payload, a.files.Ahead(wholeSet(spec), a.payload))
 	var list []Change
 	for _, c := range found {
-		list = append(list, Change{Difference: schema.Difference{Field: "applications", Name: c.Name, Do: c.Do}})
+		list = append(list, Change{Difference: schema.Difference{Field: "applications", Name: c.Name, Do: c.Do, Detail: oneLine(c.Why)}})
 	}
 	return list, err
 }
@@ -151,12 +151,10 @@ func (a *Agent) stoppedApplications(ctx context.Context, cur, _ *schema.Spec) ([
 	if a.units == nil {
 		return nil, nil
 	}
-	all, err := a.apps.States(ctx, cur)
+	stopped, err := a.apps.Stopped(ctx, cur)
 	var list []Change
-	for _, s := range all {
-		if s.State == schema.ApplicationStopped || s.State == schema.ApplicationFailed {
-			list = append(list, Change{Difference: schema.Difference{Field: "applications", Name: s.Name, Do: schema.DoChange, Detail: oneLine(s.Reason)}})
-		}
+	for _, name := range slices.Sorted(maps.Keys(stopped)) {
+		list = append(list, Change{Difference: schema.Difference{Field: "applications", Name: name, Do: schema.DoChange, Detail: oneLine(stopped[name])}})
 	}
 	return list, err
 }

@@ -12,10 +12,11 @@ import (
 type Change struct {
 	Name string
 	Do   string // in the words of [schema.Difference]
+	Why  string // one that is as wanted does not run; "" = it is not as wanted
 }
 
 // Compare lists the applications that an update to the spec would start,
-// replace or remove, by name, and changes none. drift lists the paths that it
+// replace or remove, by name, and changes none, with those that do not run. drift lists the paths that it
 // would write.
 func (c *Controller) Compare(ctx context.Context, spec *schema.Spec, p Payloads, drift []string) ([]Change, error) {
 	r, err := c.load()
@@ -26,7 +27,7 @@ func (c *Controller) Compare(ctx context.Context, spec *schema.Spec, p Payloads,
 	if err != nil {
 		return nil, err
 	}
-	do := map[string]string{}
+	do, why := map[string]string{}, map[string]string{}
 	for name, a := range r.Apps {
 		if a.Hash == "" || a.Hash != a.Taken { // otherwise it is what was there before, and stays
 			do[name] = schema.DoRemove
@@ -34,6 +35,10 @@ func (c *Controller) Compare(ctx context.Context, spec *schema.Spec, p Payloads,
 				do[name] = schema.DoRestore
 			}
 		}
+	}
+	stopped, err := c.Stopped(ctx, spec)
+	if err != nil {
+		return nil, err
 	}
 	var perhaps []string // they run already, for all that files say
 	for _, w := range all {
@@ -43,7 +48,9 @@ func (c *Controller) Compare(ctx context.Context, spec *schema.Spec, p Payloads,
 		case was == nil:
 			perhaps = append(perhaps, w.name)
 		case was.Hash == w.hash:
-			delete(do, w.name)
+			if delete(do, w.name); stopped[w.name] != "" {
+				do[w.name], why[w.name] = schema.DoChange, stopped[w.name]
+			}
 		default:
 			do[w.name] = schema.DoChange
 		}
@@ -67,7 +74,7 @@ func (c *Controller) Compare(ctx context.Context, spec *schema.Spec, p Payloads,
 	}
 	var list []Change
 	for _, name := range slices.Sorted(maps.Keys(do)) {
-		list = append(list, Change{name, do[name]})
+		list = append(list, Change{name, do[name], why[name]})
 	}
 	return list, nil
 }

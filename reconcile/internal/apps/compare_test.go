@@ -3,6 +3,7 @@ package apps
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/gitopsd/gitopsd/schema"
@@ -17,10 +18,19 @@ func (w *world) compared(spec *schema.Spec) string {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if !slices.Equal(w.log, before) {
-		w.t.Errorf("comparing did %v", w.log[len(before):])
+	if did := acts(w.log[len(before):]); len(did) > 0 {
+		w.t.Errorf("comparing did %v", did)
 	}
-	return fmt.Sprint(list)
+	said := []string{}
+	for _, c := range list {
+		said = append(said, strings.TrimSpace(c.Name+" "+c.Do+" "+c.Why))
+	}
+	return fmt.Sprint(said)
+}
+
+// acts leaves out what only looks.
+func acts(log []string) []string {
+	return slices.DeleteFunc(slices.Clone(log), func(line string) bool { return strings.HasPrefix(line, "podman ps ") })
 }
 
 func TestCompare(t *testing.T) {
@@ -36,12 +46,13 @@ func TestCompare(t *testing.T) {
 		want string
 	}{
 		{"nothing is wanted", nil, none, "[]"},
-		{"it is new", nil, web(text), "[{web create}]"},
+		{"it is new", nil, web(text), "[web create]"},
 		{"it runs already", func() { w.here("web/web.container", text) }, web(text), "[]"},
-		{"it runs already, and is to be another one", nil, web(container("reg/web:2", "b")), "[{web create}]"},
+		{"it runs already, and is to be another one", nil, web(container("reg/web:2", "b")), "[web create]"},
 		{"it is ours", func() { w.must(web(container("reg/web:2", "b"))) }, web(container("reg/web:2", "b")), "[]"},
-		{"it is ours, and is to be another one", nil, web(text), "[{web change}]"},
-		{"it is ours, ran before, and is dropped", nil, none, "[{web restore}]"},
+		{"it is ours, and does not run", func() { delete(w.running, "web.service") }, web(container("reg/web:2", "b")), "[web change web.service is inactive]"},
+		{"it is ours, and is to be another one", nil, web(text), "[web change]"},
+		{"it is ours, ran before, and is dropped", nil, none, "[web restore]"},
 	} {
 		if c.do != nil {
 			c.do()

@@ -219,11 +219,14 @@ func TestComposeCompare(t *testing.T) {
 	w.must(mixedOne)
 	w.log = nil
 	got, err := w.agent().Compare(context.Background(), mixedTwo, nil, nil)
-	want := []Change{{"gone", schema.DoRemove}, {"new", schema.DoCreate}, {"old", schema.DoChange}, {"shop", schema.DoChange}, {"web", schema.DoChange}}
+	want := []Change{
+		{Name: "gone", Do: schema.DoRemove}, {Name: "new", Do: schema.DoCreate},
+		{Name: "old", Do: schema.DoChange}, {Name: "shop", Do: schema.DoChange}, {Name: "web", Do: schema.DoChange},
+	}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v would change (%v), want %v", got, err, want)
 	}
-	if len(w.log) > 0 {
+	if len(acts(w.log)) > 0 {
 		t.Errorf("to compare, %q were run", w.log)
 	}
 }

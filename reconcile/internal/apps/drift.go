@@ -3,6 +3,7 @@ package apps
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/gitopsd/gitopsd/reconcile/internal/failure"
@@ -120,16 +121,22 @@ func (c *Controller) Known(spec *schema.Spec, p Payloads) (bool, error) {
 	return len(all) == len(r.Apps) && !r.Reload, nil
 }
 
-// Drift lists the applications of which something does not run, sorted.
-func (c *Controller) Drift(ctx context.Context, spec *schema.Spec) ([]string, error) {
+// Stopped are the applications of which something does not run, each with what.
+func (c *Controller) Stopped(ctx context.Context, spec *schema.Spec) (map[string]string, error) {
 	all, err := c.States(ctx, spec)
-	var out []string
+	out := map[string]string{}
 	for _, s := range all {
 		if s.State == schema.ApplicationStopped || s.State == schema.ApplicationFailed {
-			out = append(out, s.Name)
+			out[s.Name] = s.Reason
 		}
 	}
 	return out, err
+}
+
+// Drift lists the applications of which something does not run, sorted.
+func (c *Controller) Drift(ctx context.Context, spec *schema.Spec) ([]string, error) {
+	stopped, err := c.Stopped(ctx, spec)
+	return slices.Sorted(maps.Keys(stopped)), err
 }
 
 // Repair starts what does not run, and has systemd read the files anew where
