@@ -116,8 +116,11 @@ func (v *View) load() error {
 // Close releases the root, and what was put aside to look at.
 func (v *View) Close() error {
 	errs := []error{v.agent.root.Close()}
+	if v.agent.scratch != nil {
+		errs = append(errs, v.agent.scratch.Close())
+	}
 	if v.scratch != "" {
-		errs = append(errs, v.agent.scratch.Close(), os.RemoveAll(v.scratch))
+		errs = append(errs, os.RemoveAll(v.scratch))
 	}
 	return errors.Join(errs...)
 }
@@ -133,24 +136,29 @@ func (v *View) Standing() Standing {
 // goes elsewhere than where a running agent has its own.
 func (v *View) openRecords() error {
 	a := v.agent
-	if a.hasSystemd() {
-		dir, err := os.MkdirTemp("", "gitopsd-diff-")
-		if err == nil {
-			if a.scratch, err = disk.Open(dir, disk.Options{}); err == nil {
-				v.scratch = dir
-			}
-		}
-		if err != nil {
-			v.trouble = append(v.trouble, oneLine("new units and applications cannot be looked at: "+err.Error()))
-		}
-	}
+	scratch := v.openScratch()
 	if err := errors.Join(a.openFiles(), a.openApplications()); err != nil {
 		return err
 	}
-	if err := a.openUnits(); err != nil {
-		v.trouble = append(v.trouble, oneLine(err.Error()))
+	err := scratch
+	if err == nil {
+		err = a.openUnits()
+	}
+	if err != nil {
+		v.trouble = append(v.trouble, oneLine("units and applications cannot be looked at: "+err.Error()))
 	}
 	return nil
+}
+
+func (v *View) openScratch() (err error) {
+	if v.scratch != "" || !v.agent.hasSystemd() {
+		return nil
+	}
+	if v.scratch, err = os.MkdirTemp("", "gitopsd-diff-"); err != nil {
+		return err
+	}
+	v.agent.scratch, err = disk.Open(v.scratch, disk.Options{})
+	return err
 }
 
 // View reads the agent's own state beside its work; whoever opens it closes
