@@ -15,7 +15,7 @@ func podSpec(image, more string) string {
 applications:
   web:
     quadlet:
-      edge.pod: {content: "[Pod]\nNetwork=edge.network\nPublishPort=8080:8080\n"}
+      edge.pod: {content: "[Pod]\nNetwork=edge.network\nPublishPort=8080:8080\n[Install]\nWantedBy=multi-user.target\n"}
       edge.network: {content: "[Network]\n"}
       data.volume: {content: "[Volume]\n"}
       web.container:
@@ -54,7 +54,7 @@ files:
 applications:
   web:
     quadlet:
-      web.kube: {content: "[Kube]\nYaml=/etc/edge/pod.yaml\nNetwork=edge.network\nPublishPort=8080:8080\n"}
+      web.kube: {content: "[Kube]\nYaml=/etc/edge/pod.yaml\nNetwork=edge.network\nPublishPort=8080:8080\n[Install]\nWantedBy=multi-user.target\n"}
       edge.network: {content: "[Network]\n"}
     health: {http: {url: "http://127.0.0.1:8080/"}, timeout: 8s, stableFor: 1s}
 `, image, more)
