@@ -61,6 +61,25 @@ func TestUpdateReplacesWhatChangedOnly(t *testing.T) {
 	}
 }
 
+// Who is stopped while podman sets up a network for it leaves rules behind that
+// keep the port from whoever gets it next.
+func TestWhatStartsIsStoppedAfterwards(t *testing.T) {
+	w := stocked(t)
+	w.must(one)
+	w.starting["web.service"] = 3
+	w.must(two)
+	cut := "stopped while it started: web.service"
+	if slices.Contains(w.log, cut) {
+		t.Error("it was not waited for its start")
+	}
+
+	w.starting["web.service"] = 1 << 30 // it never comes to an end
+	w.must(none)
+	if !slices.Contains(w.log, cut) {
+		t.Error("a start that does not end was waited for")
+	}
+}
+
 // B78: whatever goes into an application makes it start anew, with that: its
 // environment, another file of it, a tag that has moved since.
 func TestB78_ChangedInputsRecreate(t *testing.T) {

@@ -27,6 +27,7 @@ type world struct {
 	loaded   map[string]string // unit → text of its file, as read last
 	running  map[string]string // unit → text that it was started with
 	failed   map[string]bool   // units that are in the state failed
+	starting map[string]int    // units that start, as the device does, for so many looks more
 	flapping map[string]int    // restarts that come with each look
 	looks    map[string]int
 	starts   map[string]int
@@ -64,7 +65,8 @@ func newWorld(t *testing.T) *world {
 		t: t, dir: folder(t), loaded: map[string]string{}, running: map[string]string{}, failed: map[string]bool{},
 		flapping: map[string]int{}, looks: map[string]int{}, starts: map[string]int{}, networks: map[string]bool{}, left: map[string]string{},
 		registry: map[string]string{}, images: map[string]string{}, broken: "BROKEN", projects: map[string]map[string]*fakeContainer{},
-		step: func(string) error { return nil },
+		starting: map[string]int{},
+		step:     func(string) error { return nil },
 	}
 }
 
@@ -76,6 +78,7 @@ func (w *world) copy() *world {
 		w.t.Fatal(err)
 	}
 	c.loaded, c.running, c.failed = maps.Clone(w.loaded), maps.Clone(w.running), maps.Clone(w.failed)
+	c.starting = maps.Clone(w.starting)
 	c.looks, c.starts, c.images, c.networks = maps.Clone(w.looks), maps.Clone(w.starts), maps.Clone(w.images), maps.Clone(w.networks)
 	c.projects = cloneProjects(w.projects)
 	return &c

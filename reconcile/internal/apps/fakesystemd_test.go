@@ -83,6 +83,10 @@ func (m *manager) States(_ context.Context, names ...string) ([]units.State, err
 			m.w.looks[n]++
 			s.Restarts = m.w.flapping[text] * m.w.looks[n]
 		}
+		if m.w.starting[n] > 0 {
+			m.w.starting[n]--
+			s.Active, s.Sub = "activating", "start"
+		}
 		if m.w.failed[n] {
 			s.Active, s.Result = "failed", "exit-code"
 		}
@@ -104,6 +108,9 @@ func (m *manager) Do(_ context.Context, jobs ...units.Job) error {
 		}
 		switch {
 		case j.Verb == units.Stop:
+			if m.w.starting[j.Unit] > 0 {
+				m.w.log = append(m.w.log, "stopped while it started: "+j.Unit)
+			}
 			delete(m.w.running, j.Unit)
 			delete(m.w.failed, j.Unit)
 		case !loaded:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gitopsd/gitopsd/reconcile/internal/units"
 )
@@ -14,6 +15,9 @@ import (
 func (c *Controller) stop(ctx context.Context, m units.Manager, list []unit) error {
 	if len(list) == 0 {
 		return nil
+	}
+	if err := c.awaitStarts(ctx, m, names(list)); err != nil {
+		return err
 	}
 	var jobs []units.Job
 	for i, u := range list {
@@ -66,6 +70,31 @@ func (c *Controller) stop(ctx context.Context, m units.Manager, list []unit) err
 			continue
 		}
 		if err := c.removeNetwork(ctx, u.Object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const (
+	startWait  = 30 * time.Second       // for what the device starts as it boots
+	startEvery = 250 * time.Millisecond // between two looks
+)
+
+// awaitStarts lets units come to the end of a start that goes on, as when the
+// device has just booted: stopped in the middle, podman is killed while it sets
+// up a network, and leaves rules behind that keep the ports from whoever gets
+// them next.
+func (c *Controller) awaitStarts(ctx context.Context, m units.Manager, list []string) error {
+	for begun := c.Uptime(); c.Uptime()-begun < startWait; {
+		states, err := m.States(ctx, list...)
+		if err != nil {
+			return speaking(ctx, err)
+		}
+		if !slices.ContainsFunc(states, func(s units.State) bool { return s.Active == "activating" && !strings.HasPrefix(s.Sub, "auto-restart") }) {
+			return nil
+		}
+		if err := c.Wait(ctx, startEvery); err != nil {
 			return err
 		}
 	}
