@@ -66,9 +66,8 @@ type Comparison struct {
 
 // Compare says what separates the device from its desired spec, or from the one
 // that it observes, or from its current one where that is asked for or there is
-// no other. Contents that
-// not everybody on the device may read are left out, unless secrets are asked
-// for.
+// no other. Contents that not everybody on the device may read are left out,
+// unless secrets are asked for.
 func (v *View) Compare(ctx context.Context, current, secrets bool) (*Comparison, error) {
 	s := v.agent.store
 	if err := v.openRecords(); err != nil {
