@@ -206,6 +206,7 @@ func (a *Agent) endBegun(why string) error {
 		reason = oneLine(w.Failures[n-1].Message) + "; " + why
 		stage = w.Failures[n-1].Stage
 	}
+	att.tookBack(a.doc.recalled)
 	att.end(ended{
 		Attempt: d.Attempt, Version: d.Version, Digest: d.Digest, Outcome: schema.OutcomeFailed, Begun: true,
 		Stage: stage, Reason: oneLine(reason), Failures: w.Failures, At: a.now(),

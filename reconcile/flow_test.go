@@ -637,6 +637,38 @@ func TestDocumentsThatAreNotActedOn(t *testing.T) {
 	})
 }
 
+// Whoever numbers attempts anew hears of one that was taken back here, also once
+// what the device runs is assigned to it again.
+func TestNumberOfWhatWasTakenBackIsKept(t *testing.T) {
+	for name, before := range map[string]func(d *device){
+		"never seen": func(d *device) { d.recall(2) },
+		"put back to be tried again, and a newer one": func(d *device) {
+			d.assign(2, "v1.1.0", v2(nil))
+			d.cfg.Step = func(op, path string) error {
+				if op == "rename" && path == "/opt/new/deep/file" {
+					return syscall.ENOSPC
+				}
+				return nil
+			}
+			d.wantOnce(1, "a retry is due")
+			d.cfg.Step = nil
+			d.recall(3)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := onV1(t)
+			before(d)
+			d.once()
+			taken := d.control.last().Recalled
+			d.assign(1, "v1.0.0", v1)
+			d.wantOnce(0, "nothing to do: on v1.0.0")
+			if r := d.control.last(); r.Phase != schema.PhaseUpdated || r.Attempt != 1 || r.Outcome != schema.OutcomeOK || r.Recalled != taken || r.Reason != "" {
+				t.Errorf("attempt %d was taken back; the report is %+v", taken, r)
+			}
+		})
+	}
+}
+
 func TestRecallOfWhatNeverArrived(t *testing.T) {
 	d := onV1(t)
 	book := &logbook{}

@@ -62,7 +62,7 @@ func (a *Agent) report() *schema.Report {
 		r.Stage, r.Reason, r.Failures = last.Stage, last.Reason, slices.Clone(last.Failures)
 		r.Phase = schema.PhaseError
 		if n := st.highest(); n > last.Attempt {
-			r.Recalled = n // whoever numbers attempts anew has to be above it
+			r.Recalled = max(n, r.Recalled) // whoever numbers attempts anew has to be above it
 		}
 		switch last.Outcome {
 		case schema.OutcomeOK:

@@ -196,8 +196,17 @@ func (a *attempts) again(cur *record) {
 			e = o
 		}
 	}
+	a.tookBack(a.Dropped)
 	a.end(e)
 	a.Dropped = 0
+}
+
+// tookBack keeps the number of an attempt that was taken back before it changed
+// anything, for an end that will be told instead of it.
+func (a *attempts) tookBack(attempt int64) {
+	if attempt > a.highest() {
+		a.end(ended{Attempt: attempt, Outcome: schema.OutcomeDeferred})
+	}
 }
 
 // of gives what is known of an attempt's work.

@@ -21,6 +21,7 @@ type lightDisk struct {
 	held       bool  // so said the newest document
 	last       lightEnd
 	again      int64 // the last attempt, if what the device runs was assigned again since
+	taken      int64 // the highest that was taken back, when an end is told instead of it
 	current    schema.SpecRef
 	unknown    bool // what the device runs was lost
 	okAt       time.Time
@@ -51,6 +52,9 @@ type lightEnd struct {
 	digest  string
 	stage   string
 }
+
+// ended is the highest number that nothing begins with any more.
+func (d *lightDisk) ended() int64 { return max(d.last.attempt, d.taken) }
 
 // lightMachine is a device that follows the protocol and has no files.
 type lightMachine struct {
@@ -99,7 +103,7 @@ func (m *lightMachine) corrupt(n int) string {
 	what := []string{"install.json", "attempts.json", "current.json"}[n%3]
 	switch n % 3 {
 	case 1:
-		d.last, d.direction, d.dropped, d.held = lightEnd{}, "", 0, false
+		d.last, d.taken, d.direction, d.dropped, d.held = lightEnd{}, 0, "", 0, false
 		if was.desired != nil && !was.unknown {
 			d.direction = back
 		}

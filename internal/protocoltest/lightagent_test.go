@@ -94,7 +94,7 @@ func (a *lightAgent) admit(dl schema.Delivery, problem string) (meaning, string)
 		return means, "an older generation"
 	case doc.For != d.install || doc.Spec == nil:
 		return drop, ""
-	case doc.Attempt <= d.last.attempt || doc.Attempt <= d.current.Attempt:
+	case doc.Attempt <= d.ended() || doc.Attempt <= d.current.Attempt:
 		if d.desired != nil {
 			return drop, ""
 		}
@@ -153,7 +153,9 @@ func (a *lightAgent) stay(ctx context.Context, doc *schema.Assignment) error {
 	if known && d.dropped == 0 || doc.Attempt != d.current.Attempt || doc.Digest != d.current.Digest || d.direction != "" || d.unknown || d.observes != 0 {
 		return nil
 	}
-	if err := a.save("that it is assigned again", func(d *lightDisk) { d.again, d.dropped = d.last.attempt, 0 }); err != nil {
+	if err := a.save("that it is assigned again", func(d *lightDisk) {
+		d.again, d.taken, d.dropped = d.last.attempt, max(d.taken, d.dropped), 0
+	}); err != nil {
 		return err
 	}
 	return a.tell(ctx)
@@ -182,6 +184,7 @@ func (a *lightAgent) endBegun() error {
 	des := a.m.disk.desired
 	if err := a.save("failed mark", func(d *lightDisk) {
 		d.last = lightEnd{des.Attempt, schema.OutcomeFailed, true, des.Digest, "preCheck"}
+		d.taken = max(d.taken, a.recalled)
 	}); err != nil {
 		return err
 	}
@@ -200,7 +203,7 @@ func (a *lightAgent) dropIt(ctx context.Context, doc *schema.Assignment) error {
 	if d.desired != nil {
 		dropped = max(dropped, d.desired.Attempt)
 	}
-	if dropped > d.dropped && dropped > d.last.attempt {
+	if dropped > d.dropped && dropped > d.ended() {
 		if err := a.save("dropped", func(d *lightDisk) { d.dropped = dropped }); err != nil {
 			return err
 		}

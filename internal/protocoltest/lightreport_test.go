@@ -35,13 +35,16 @@ func (a *lightAgent) report() *schema.Report {
 		}
 	case a.waiting != 0:
 		r.Attempt, r.Phase, r.Reason = a.waiting, schema.PhaseWaiting, a.reason
-	case d.dropped > d.last.attempt:
+	case d.dropped > d.ended():
 		r.Attempt, r.Phase = d.dropped, schema.PhaseUpdated
 	case d.last.attempt != d.current.Attempt && d.again == d.last.attempt:
 		r.Attempt, r.Digest, r.Begun, r.Outcome, r.Phase = d.current.Attempt, d.current.Digest, true, schema.OutcomeOK, schema.PhaseUpdated
-		r.Settled, r.Recalled = a.m.w.now.Sub(d.okAt) >= a.settle, d.last.attempt
+		r.Settled, r.Recalled = a.m.w.now.Sub(d.okAt) >= a.settle, d.ended()
 	case d.last.attempt != 0:
 		r.Attempt, r.Digest, r.Begun, r.Outcome, r.Stage = d.last.attempt, d.last.digest, d.last.begun, d.last.outcome, d.last.stage
+		if d.taken > d.last.attempt {
+			r.Recalled = max(d.taken, r.Recalled)
+		}
 		r.Phase = schema.PhaseError
 		switch d.last.outcome {
 		case schema.OutcomeOK:

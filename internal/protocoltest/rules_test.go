@@ -161,7 +161,11 @@ var (
 			{name: "what is assigned again ends the error", file: "reconcile/poll.go", real: true,
 				old: `		res = a.stay(ctx, d.Assignment)`, new: `		res = a.unchanged()`},
 			{name: "what is assigned again hides no number", file: "reconcile/report.go", by: "reconcile",
-				old: `			r.Recalled = n //`, new: `			_ = n //`},
+				old: `			r.Recalled = max(n, r.Recalled) //`, new: `			_ = n //`},
+			{name: "what is assigned again hides what was taken back", file: "reconcile/state.go", by: "reconcile",
+				old: `	a.tookBack(a.Dropped)`, new: ``},
+			{name: "what failed hides what was taken back", file: "reconcile/fail.go", by: "reconcile",
+				old: `	att.tookBack(a.doc.recalled)`, new: ``},
 		}},
 		{"A device whose own records cannot be read is another installation.", []rule{
 			{name: "who lost its attempts is another installation", file: "reconcile/store.go", real: true,
