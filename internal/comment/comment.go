@@ -110,7 +110,9 @@ func verdict(p *preview.Plan) string {
 	if p.Base != nil {
 		changed := 0
 		for i := range p.Changes {
-			changed += len(p.Changes[i].Devices)
+			if !p.Changes[i].Effect.Already {
+				changed += len(p.Changes[i].Devices)
+			}
 		}
 		if p.Base.Commit != "" && changed == 0 && len(p.PolicyChanges) == 0 && stays(&p.Membership) {
 			words = append(words, "nothing changes")

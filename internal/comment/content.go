@@ -18,22 +18,19 @@ const (
 // changes is a table of what changes alike.
 func (d *document) changes(groups []preview.Group) {
 	const most = 20 // groups; more are no overview
-	d.table(keepChanges, "Changes", []string{"devices", "version", "what", "effect on each"}, most, len(groups), func(i int) []string {
+	d.table(keepChanges, "Changes", []string{"devices", "version", "what", "effect on each", "next sweep"}, most, len(groups), func(i int) []string {
 		g := &groups[i]
 		who := fmt.Sprintf("%d: %s", len(g.Devices), names(g.Devices))
-		return []string{who, versions(g.From, g.To), elements(g), view.EffectText(&g.Effect, len(g.Devices), names)}
+		return []string{who, versions(g.From, g.To), elements(g), view.EffectText(&g.Effect, len(g.Devices), names), codes(g.Counts)}
 	})
 }
 
-// elements names what differs.
+// elements names what differs, and from what it does where that is to be told.
 func elements(g *preview.Group) string {
-	switch {
-	case g.Unknown:
-		return "from a spec that cannot be read here"
-	case len(g.Changes) == 0:
-		return "the same content under another version"
-	}
 	var words []string
+	if none := view.NoChangesText(g); none != "" && len(g.Changes) == 0 {
+		words = append(words, none)
+	}
 	for i := range g.Changes[:min(len(g.Changes), shownElements)] {
 		ch := &g.Changes[i]
 		text := element(ch)
@@ -48,6 +45,9 @@ func elements(g *preview.Group) string {
 	text := strings.Join(words, ", ")
 	if g.Variants > 1 {
 		text += fmt.Sprintf(" (%d variants)", g.Variants)
+	}
+	if before := view.BeforeText(g); before != "" {
+		text = strings.TrimPrefix(text+"; "+prose(before), "; ")
 	}
 	return text
 }

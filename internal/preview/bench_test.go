@@ -2,6 +2,7 @@ package preview_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/gitopsd/gitopsd/internal/preview"
@@ -14,7 +15,7 @@ import (
 func largeChange(n, changed int) change {
 	const api = "apiVersion: gitopsd.dev/v1alpha1\n"
 	c := change{base: files{}, head: files{}}
-	release := api + "kind: Release\nmetadata: {name: v1.0.0}\nspec:\n  files:\n    /etc/edge/edge.conf: {source: files/edge.conf, mode: \"0640\", template: true}\n  hooks:\n    afterUpdating:\n      check: {run: [/usr/bin/edge-check]}\n"
+	release := api + "kind: Release\nmetadata: {name: v1.0.0}\nspec:\n  files:\n    /etc/edge/edge.conf: {source: files/edge.conf, mode: \"0640\", template: true}\n  hooks:\n    afterUpdating:\n      check: {run: [/usr/bin/edge-check]}\n  applications:\n    web: {quadlet: {web.container: {content: \"[Container]\\nImage=localhost/web:1\\n\"}}}\n"
 	c.base["policies/p.yaml"] = api + "kind: Policy\nmetadata: {name: p}\nspec: {enabled: true, targetVersion: v1.0.0, maxInFlight: 10%}\n"
 	c.base["releases/p/v1.0.0.yaml"] = release
 	c.base["files/edge.conf"] = "name = {{ .device.name }}\nport = 8080\nlevel = info\n"
@@ -27,6 +28,7 @@ func largeChange(n, changed int) change {
 	}
 	if changed == n {
 		c.head["files/edge.conf"] = "name = {{ .device.name }}\nport = 8443\nlevel = info\n"
+		c.head["releases/p/v1.0.0.yaml"] = strings.Replace(release, "web:1", "web:2", 1)
 		return c
 	}
 	for i := range changed {

@@ -103,6 +103,7 @@ func Compare(in Input) *Plan {
 	p.verdicts(in)
 	if p.Base != nil {
 		p.Changes = c.groups()
+		p.countGroups()
 		p.Membership = c.membership()
 	}
 	if in.Base != nil {
@@ -122,16 +123,3 @@ type comparer struct {
 
 // versionOf is a version as a policy's devices know it.
 type versionOf struct{ policy, version string }
-
-// before is what a device should have been, and the policy that governed it.
-func (c *comparer) before(id string) (Side, string) {
-	if c.Base != nil {
-		m := c.Base.Fleet.Member(id)
-		if m == nil {
-			return Side{}, ""
-		}
-		return c.Base.side(m), m.Policy
-	}
-	p := c.Present[id]
-	return p.Assigned, p.Policy
-}

@@ -42,6 +42,8 @@ func contentChange(file string, from, to source, m mask, lines int) *Content {
 	}
 	if why := m.hides(file, from.data, to.data); why != "" && !c.Binary {
 		c.Hidden = why
+	} else if m.replaces(string(to.data)) && !c.Binary {
+		c.Hidden = "it holds a secret, and may have held another"
 	}
 	switch {
 	case c.Hidden != "" || c.Binary:

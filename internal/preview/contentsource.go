@@ -29,15 +29,12 @@ func (c *comparison) content(a, b element) *Content {
 	if c.contents.tooMuch(from, to) {
 		return &Content{From: from.size, To: to.size, Lines: []Line{}, Hidden: "there is more than is looked into"}
 	}
-	from.load(c.from)
-	to.load(c.to)
+	c.contents.left -= from.load(c.from) + to.load(c.to)
 	var change *Content
 	if !from.read || !to.read || from.err != nil || to.err != nil || !bytes.Equal(from.data, to.data) { // else written in another way
 		change = contentChange(key.file, from.source, to.source, c.mask, c.lines)
 	}
-	if from.digest != "" || to.digest != "" { // a text is mostly of one device
-		c.contents.seen[key] = change
-	}
+	c.contents.seen[key] = change
 	return change
 }
 
@@ -103,17 +100,20 @@ func contentOf(e element, side Side) (pending, string) {
 	return pending{source: source{size: side.size(digest)}, digest: digest}, "payload " + digest
 }
 
-// load reads a payload that is not too large for it.
-func (p *pending) load(side Side) {
+// load reads a payload that is not too large for it, and gives how many bytes
+// more that is than its size had told.
+func (p *pending) load(side Side) int64 {
 	switch {
 	case p.digest == "" || p.size > largestRead:
-		return
+		return 0
 	case side.Read == nil:
 		p.err = errors.New("nobody can read it")
-		return
+		return 0
 	}
+	told := p.size
 	p.data, p.err = side.Read(p.digest)
 	if p.err == nil {
 		p.read, p.size = true, int64(len(p.data))
 	}
+	return p.size - told
 }

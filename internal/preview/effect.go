@@ -32,12 +32,16 @@ func effectOf(from, to Side) Effect {
 	if image := imageOf(to.Spec); image != "" && image != imageOf(from.Spec) {
 		e.Reboot = clip(mask{}.value("image", image), longestValue)
 	}
-	e.Restarts = restarts(from.Spec, to.Spec)
 	if isRead { // else nobody knows what is new
 		e.Starts = append(startedUnits(from.Spec, to.Spec), startedApplications(from.Spec, to.Spec)...)
-		e.Restarts = slices.DeleteFunc(e.Restarts, func(name string) bool { return slices.Contains(e.Starts, name) })
 	}
+	e.Stops = stoppedUnits(from.Spec, to.Spec)
+	e.Removes, e.PutsBack = droppedUnits(from.Spec, to.Spec)
+	e.Restarts = slices.DeleteFunc(restarts(from.Spec, to.Spec), func(name string) bool {
+		return slices.Contains(slices.Concat(e.Starts, e.Removes, e.PutsBack), name) || isStopped(to.Spec, name)
+	})
 	e.Restarts = append(e.Restarts, restartedApplications(from.Spec, to.Spec)...)
+	e.Removes = append(e.Removes, droppedApplications(from.Spec, to.Spec)...)
 	e.Restarts = append(e.Restarts, nextAgent(from.Spec, to.Spec)...)
 	points := pointsAlways
 	if e.Reboot != "" {
@@ -59,13 +63,12 @@ func effectOf(from, to Side) Effect {
 	return e
 }
 
-// effect is that of one device, whatever its spec was before: what it runs is
-// known where a status was read.
-func (c *comparer) effect(from, to Side, already, again bool) Effect {
-	if already {
+// effect is that of the head's spec on a device.
+func (b *before) effect(to Side, again bool) Effect {
+	if b.already {
 		return Effect{Already: true, Hooks: []string{}}
 	}
-	e := effectOf(from, to)
+	e := effectOf(b.side, to)
 	e.Again = again
 	return e
 }
@@ -83,61 +86,9 @@ func observes(spec map[string]any) bool {
 
 // isAgain says that a device is updated although its version stays: not where it
 // was, or will be, only compared with it.
-func isAgain(from, to Side) bool {
-	return from.Spec != nil && from.Version == to.Version && !observes(from.Spec) && !observes(to.Spec)
-}
-
-// restartedApplications are those that run before and after, and are made of
-// something else.
-func restartedApplications(from, to map[string]any) []string {
-	before, _ := from["applications"].(map[string]any)
-	after, _ := to["applications"].(map[string]any)
-	var changed []string
-	for name, v := range after {
-		was, _ := before[name].(map[string]any)
-		is, _ := v.(map[string]any)
-		if was != nil && is != nil && (!equal(was["quadlet"], is["quadlet"]) || was["folder"] != is["folder"] || !equal(was["compose"], is["compose"]) || podsDiffer(from, to, name, is)) {
-			changed = append(changed, "application "+name)
-		}
-	}
-	slices.Sort(changed)
-	return changed
-}
-
-// startedApplications are those that are new.
-func startedApplications(from, to map[string]any) []string {
-	before, _ := from["applications"].(map[string]any)
-	after, _ := to["applications"].(map[string]any)
-	var list []string
-	for name := range after {
-		if before[name] == nil {
-			list = append(list, "application "+name)
-		}
-	}
-	slices.Sort(list)
-	return list
-}
-
-// podsDiffer says whether a document of an application's pods differs, as far as
-// the files that name it can be read.
-func podsDiffer(from, to map[string]any, name string, app map[string]any) bool {
-	before, _ := from[sectionFiles].(map[string]any)
-	after, _ := to[sectionFiles].(map[string]any)
-	quadlets, _ := app["quadlet"].(map[string]any)
-	for file, v := range quadlets {
-		entry, _ := v.(map[string]any)
-		text, _ := entry["content"].(string)
-		if path.Ext(file) != ".kube" {
-			continue
-		}
-		documents, _ := schema.KubeDocuments(schema.QuadletFolder(name, folderOf(app)), []byte(text)) // what is wrong is refused
-		for _, d := range documents {
-			if !equal(before[d], after[d]) {
-				return true
-			}
-		}
-	}
-	return false
+func (b *before) isAgain(m *schema.Member, to Side) bool {
+	from := b.side
+	return !b.already && b.policy == m.Policy && from.Spec != nil && from.Version == to.Version && !observes(from.Spec) && !observes(to.Spec)
 }
 
 // nextAgent says that the agent goes on as another program.
@@ -222,7 +173,7 @@ func payloadsOf(spec map[string]any) map[string]bool {
 }
 
 // Where the files lie that an agent makes of the entries of these sections.
-var foldersOf = map[string]string{"files": "", "directories": "", "units": "/etc/systemd/system/", "applications": "/etc/containers/systemd/"}
+var foldersOf = map[string]string{"files": "", "directories": "", "units": "/etc/systemd/system/", sectionApplications: "/etc/containers/systemd/"}
 
 // changedPaths are the places on a device at which two specs differ. A unit and
 // an application stand for all files of theirs.
@@ -237,7 +188,7 @@ func changedPaths(from, to map[string]any) []string {
 					continue
 				}
 				paths = append(paths, path.Join(folder, cmp.Or(folderOf(side[name]), name)))
-				if section == "applications" { // of which kind it is, and was, does not matter here
+				if section == sectionApplications { // of which kind it is, and was, does not matter here
 					paths = append(paths, schema.ComposeFolder(name))
 				}
 			}

@@ -1,6 +1,7 @@
 package preview_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -46,36 +47,38 @@ func (f files) blob(want string) ([]byte, error) {
 
 // change is two revisions of a fleet and what its devices are.
 type change struct {
-	base, head files
-	present    map[string]presentDevice // nil = no status
+	older, base, head files
+	present           map[string]presentDevice // nil = no status
 }
 
 // presentDevice is a device in present.yaml: what it runs is the content of
-// the base or the head, "nothing", or unknown.
+// what was before the base, of the base or of the head, "nothing", or unknown.
 type presentDevice struct {
-	Version string `json:"version"`
-	Content string `json:"content"`
-	Policy  string `json:"policy"`
-	Hours   int    `json:"hours"` // since when it is so; 0 = for ten days
+	Version  string `json:"version"`
+	Content  string `json:"content"`
+	Assigned string `json:"assigned"` // the content of which; "" = what it runs
+	Policy   string `json:"policy"`
+	Hours    int    `json:"hours"` // since when it is so; 0 = for ten days
 }
 
-// parseChange reads a case: files below base/, which those below head/ replace;
-// an empty one is gone there.
+// parseChange reads a case: files below base/, which those below head/ and
+// older/ replace; an empty one is gone there.
 func parseChange(t testing.TB, archive *txtar.Archive) change {
 	t.Helper()
-	c := change{base: files{}, head: files{}}
+	c := change{older: files{}, base: files{}, head: files{}}
 	for _, f := range archive.Files {
 		if path, ok := strings.CutPrefix(f.Name, "base/"); ok {
-			c.base[path], c.head[path] = string(f.Data), string(f.Data)
+			c.base[path], c.head[path], c.older[path] = string(f.Data), string(f.Data), string(f.Data)
 		}
 	}
 	for _, f := range archive.Files {
-		path, ok := strings.CutPrefix(f.Name, "head/")
+		side, path, _ := strings.Cut(f.Name, "/")
+		of := map[string]files{"head": c.head, "older": c.older}[side]
 		switch {
-		case ok && len(f.Data) == 0:
-			delete(c.head, path)
-		case ok:
-			c.head[path] = string(f.Data)
+		case of != nil && len(f.Data) == 0:
+			delete(of, path)
+		case of != nil:
+			of[path] = string(f.Data)
 		case f.Name == "present.yaml":
 			if err := yaml.UnmarshalStrict(f.Data, &c.present); err != nil {
 				t.Fatal(err)
@@ -100,11 +103,11 @@ func (c change) input(t testing.TB) preview.Input {
 		}
 		return fleet
 	}
-	head, base := load(c.head), load(c.base)
+	head, base, older := load(c.head), load(c.base), load(c.older)
 	in := preview.Input{Now: now, DeletionLimit: func(total int) int { return max(2, total/5) }}
 	var status *sweep.Status
 	if c.present != nil {
-		status = c.status(base, head)
+		status = c.status(base, head, older)
 		in.Present = map[string]preview.Present{}
 		for id, rec := range status.Devices {
 			p := preview.Present{Version: rec.Status.Observed.Version, Digest: rec.Status.Observed.Digest, Policy: rec.Status.Policy}
@@ -128,7 +131,7 @@ func (c change) input(t testing.TB) preview.Input {
 	return in
 }
 
-func (c change) status(base, head *schema.Fleet) *sweep.Status {
+func (c change) status(base, head, older *schema.Fleet) *sweep.Status {
 	s := &sweep.Status{Commit: "c0ffee", Devices: map[string]*sweep.Record{}}
 	for name, p := range c.present {
 		if p.Hours == 0 {
@@ -136,13 +139,14 @@ func (c change) status(base, head *schema.Fleet) *sweep.Status {
 		}
 		var digest string
 		var assignment *schema.Assignment
-		for content, fleet := range map[string]*schema.Fleet{"base": base, "head": head} {
-			if p.Content != content {
-				continue
-			}
+		for content, fleet := range map[string]*schema.Fleet{"base": base, "head": head, "older": older} {
 			m := fleet.Member(name)
-			digest = m.Rendered.Digest
-			assignment = &schema.Assignment{Metadata: schema.Metadata{Name: name}, Generation: 1, Attempt: 1, Version: m.Version, Digest: digest, Spec: m.Rendered.Spec}
+			if p.Content == content {
+				digest = m.Rendered.Digest
+			}
+			if cmp.Or(p.Assigned, p.Content) == content {
+				assignment = &schema.Assignment{Metadata: schema.Metadata{Name: name}, Generation: 1, Attempt: 1, Version: m.Version, Digest: m.Rendered.Digest, Spec: m.Rendered.Spec}
+			}
 		}
 		if p.Content == "unknown" {
 			digest = "sha256:" + strings.Repeat("0", 64)

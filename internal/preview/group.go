@@ -17,7 +17,8 @@ const mostVariants = 3
 // pair is what two sides differ by, whoever's they are.
 type pair struct {
 	from, to string
-	already  bool
+	before   Before
+	wanted   string
 	again    bool
 }
 
@@ -41,25 +42,28 @@ func (c *comparer) groups() []Group {
 		if m.Rendered == nil {
 			continue
 		}
-		from, policy := c.before(m.ID)
-		if from.Digest == m.Rendered.Digest && from.Version == m.Version {
+		if wanted, _ := c.wanted(m.ID); wanted.Digest == m.Rendered.Digest && wanted.Version == m.Version {
 			continue
 		}
 		to := c.Head.side(m)
-		already := c.runs(m.ID, to)
-		again := !already && policy == m.Policy && isAgain(from, to)
+		b := c.before(m, to)
+		from := b.side
+		again := b.isAgain(m, to)
 		if again {
 			c.again[versionOf{m.Policy, to.Version}]++
 		}
-		key := pair{from.Version + " " + from.Digest, to.Version + " " + to.Digest, already, again}
+		key := pair{from.Version + " " + from.Digest, to.Version + " " + to.Digest, b.is, b.wanted, again}
 		f := done[key]
 		if f == nil {
-			f = c.compare(m, from, to, c.effect(from, to, already, again))
+			f = c.compare(m, &b, to, b.effect(to, again))
 			done[key] = f
 		}
 		g := exact[f.exact]
 		if g == nil {
-			g = &Group{From: from.Version, To: to.Version, Changes: f.changes, Unknown: unknown(from), Variants: 1, Effect: f.effect}
+			g = &Group{
+				From: from.Version, To: to.Version, Before: b.is, Wanted: b.wanted,
+				Changes: f.changes, Unknown: unknown(from), Variants: 1, Effect: f.effect,
+			}
 			g.Effect.Download = Download{Least: -1}
 			exact[f.exact] = g
 			of := forms[f.form]
@@ -71,7 +75,7 @@ func (c *comparer) groups() []Group {
 			of.groups = append(of.groups, g)
 		}
 		load := downloaded{}
-		if !already {
+		if !b.already {
 			load = c.download(m, from, to)
 		}
 		g.add(m, load)
@@ -81,19 +85,31 @@ func (c *comparer) groups() []Group {
 		list = append(list, of.together()...)
 	}
 	slices.SortStableFunc(list, func(a, b Group) int {
-		return cmp.Or(cmp.Compare(len(b.Devices), len(a.Devices)), cmp.Compare(a.Devices[0], b.Devices[0]))
+		return cmp.Or(lastIf(a.Effect.Already, b.Effect.Already), cmp.Compare(len(b.Devices), len(a.Devices)), cmp.Compare(a.Devices[0], b.Devices[0]))
 	})
 	return list
 }
 
+// lastIf puts what is so behind what is not.
+func lastIf(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
 // compare finds the change of one device.
-func (c *comparer) compare(m *schema.Member, from, to Side, effect Effect) *found {
-	of := &comparison{from: from, to: to, mask: c.maskFor(m.ID), contents: c.contents, lines: shownLines, brief: true}
+func (c *comparer) compare(m *schema.Member, b *before, to Side, effect Effect) *found {
+	from := b.side
+	of := &comparison{from: from, to: to, mask: c.maskFor(m.ID, b.side), contents: c.contents, lines: shownLines, brief: true}
 	f := &found{changes: []Change{}, effect: effect}
-	if !unknown(from) {
+	if !unknown(from) && b.is != BeforeNothing { // else it is all of the spec, or nobody knows
 		f.changes = of.changes()
 	}
-	head, err := json.Marshal([]any{from.Version, to.Version, f.effect, from.Spec == nil, unknown(from)})
+	head, err := json.Marshal([]any{from.Version, to.Version, b.is, b.wanted, f.effect, from.Spec == nil, unknown(from)})
 	if err != nil {
 		head = []byte(m.ID) // alone rather than in the wrong company
 	}
@@ -185,13 +201,15 @@ func (g *Group) sorted() Group {
 	return *g
 }
 
-// maskFor knows the secrets of a device on both sides.
-func (c *comparer) maskFor(id string) mask {
+// maskFor knows the secrets of a device on both sides, or that it does not know
+// those of what is compared with.
+func (c *comparer) maskFor(id string, from Side) mask {
+	wanted, _ := c.wanted(id)
 	values := slices.Clone(c.Head.Fleet.SecretVars(id))
 	if c.Base != nil {
 		values = append(values, c.Base.Fleet.SecretVars(id)...)
 	}
 	// The longest first: one may be a part of another.
 	slices.SortFunc(values, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
-	return mask{slices.Compact(values)}
+	return mask{values: slices.Compact(values), older: from.Spec != nil && (c.Base == nil || from.Digest != wanted.Digest)}
 }

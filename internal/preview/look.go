@@ -22,7 +22,7 @@ type Device struct {
 	Runs     *SpecRef `json:"runs,omitempty"` // by its last report
 	Changes  []Change `json:"changes"`
 	Unknown  bool     `json:"unknown,omitempty"`
-	Effect   Effect   `json:"effect"`
+	Effect   Effect   `json:"effect"` // on what the device runs, as far as that is known
 	Verdict  *Verdict `json:"verdict,omitempty"`
 	NoTarget string   `json:"noTarget,omitempty"`
 }
@@ -39,7 +39,7 @@ type SpecRef struct {
 func Look(in Input, id string) *Device {
 	c := &comparer{Input: in}
 	m := in.Head.Fleet.Member(id)
-	from, policy := c.before(id)
+	from, policy := c.wanted(id)
 	had, _ := c.was(id)
 	if m == nil && !had {
 		return nil
@@ -51,7 +51,7 @@ func Look(in Input, id string) *Device {
 		From: SpecRef{Version: from.Version, Digest: from.Digest}, To: SpecRef{Version: to.Version, Digest: to.Digest},
 		Changes: []Change{}, Unknown: unknown(from), Effect: Effect{Hooks: []string{}},
 	}
-	of := &comparison{from: from, to: to, mask: c.maskFor(id), contents: newContents(), lines: deviceLines}
+	of := &comparison{from: from, to: to, mask: c.maskFor(id, from), contents: newContents(), lines: deviceLines}
 	switch {
 	case in.Base != nil:
 		base := in.Base.Place
@@ -71,11 +71,11 @@ func Look(in Input, id string) *Device {
 	if to.Spec != nil && from.Digest != to.Digest && !d.Unknown {
 		d.Changes = of.changes()
 	}
-	if m != nil && m.Rendered != nil && (from.Digest != to.Digest || from.Version != to.Version) {
-		already := c.runs(id, to)
-		d.Effect = c.effect(from, to, already, policy == m.Policy && isAgain(from, to))
-		if !already {
-			load := c.download(m, from, to)
+	if m != nil && m.Rendered != nil && !sameSpec(from, to) {
+		b := c.before(m, to)
+		d.Effect = b.effect(to, b.isAgain(m, to))
+		if !b.already {
+			load := c.download(m, b.side, to)
 			d.Effect.Download = Download{Total: load.bytes, Least: load.bytes, Most: load.bytes, Bound: load.bound}
 		}
 	}

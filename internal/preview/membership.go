@@ -31,7 +31,7 @@ func (c *comparer) membership() Membership {
 			m.Moved = append(m.Moved, Move{Device: h.ID, From: policy, To: h.Policy})
 		}
 		if h.NoTarget != "" && h.Policy != "" {
-			if from, _ := c.before(h.ID); from.Spec != nil {
+			if from, _ := c.wanted(h.ID); from.Spec != nil {
 				m.NoTarget = append(m.NoTarget, NoTarget{Device: h.ID, Reason: h.NoTarget})
 			}
 		}

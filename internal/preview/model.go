@@ -37,8 +37,13 @@ type Group struct {
 	Policies []string `json:"policies"`
 	From     string   `json:"from,omitempty"` // version; "" = there was none
 	To       string   `json:"to,omitempty"`
-	// Changes are of what the devices should be; none where only the version
-	// is another one.
+	Before   Before   `json:"before"` // what From is
+	// Wanted is the version that the base wants of the devices, where From is
+	// another spec.
+	Wanted string `json:"wanted,omitempty"`
+	// Changes are what the devices get; none where only the version is another
+	// one, where they run it already, and where nothing is on them yet: they get
+	// all of it.
 	Changes []Change `json:"changes"`
 	// Unknown says that the devices have a spec which cannot be read here.
 	Unknown bool `json:"unknown,omitempty"`
@@ -47,6 +52,8 @@ type Group struct {
 	Variants int    `json:"variants"`
 	Example  string `json:"example,omitempty"`
 	Effect   Effect `json:"effect"`
+	// Counts are the devices by their verdict in the next sweep.
+	Counts map[string]int `json:"counts"`
 }
 
 // Ways in which something may differ.
@@ -104,7 +111,10 @@ type Effect struct {
 	Applies  bool     `json:"applies,omitempty"`  // the device had only compared itself before
 	Hooks    []string `json:"hooks"`              // that run, in the order of their points
 	Starts   []string `json:"starts,omitempty"`   // units and applications that are new
-	Restarts []string `json:"restarts,omitempty"` // other units that start, stop, restart or reload, as far as they run, applications, and the agent itself
+	Restarts []string `json:"restarts,omitempty"` // other units that start, restart or reload, as far as they run, applications, and the agent itself
+	Stops    []string `json:"stops,omitempty"`    // units that stay and are not to run any more
+	Removes  []string `json:"removes,omitempty"`  // units and applications that stop and go
+	PutsBack []string `json:"putsBack,omitempty"` // units of the device itself that become what they were before any spec
 	Reboot   string   `json:"reboot,omitempty"`   // the image that it boots into; "" = it does not
 	Download Download `json:"download"`
 	// Again says that the version stays what it was and means something else:

@@ -109,7 +109,7 @@ func started(t *testing.T, c change) int {
 	if err != nil || !head.Valid() {
 		t.Fatalf("%v %+v", err, head.Problems)
 	}
-	status := c.status(base, head)
+	status := c.status(base, head, base)
 	var open []*schema.Attempt
 	devices := map[string]bool{}
 	at := now

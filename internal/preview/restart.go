@@ -10,9 +10,6 @@ import (
 	"github.com/gitopsd/gitopsd/schema"
 )
 
-// sectionUnits is the part of a spec with the units of systemd.
-const sectionUnits = "units"
-
 // restarts lists the units that start, restart, reload or stop because of a
 // change, sorted: those whose own files or state differ, and those that changed
 // files name. A unit that does not run on the device is not among those that a
@@ -44,26 +41,71 @@ func restarts(from, to map[string]any) []string {
 		}
 	}
 	maps.DeleteFunc(all, func(name string, is bool) bool {
-		return !is || strings.HasSuffix(strings.TrimSuffix(name, path.Ext(name)), "@")
+		return !is || isTemplate(name)
 	})
 	return slices.Sorted(maps.Keys(all))
 }
 
-// startedUnits are the new units with a file of their own that are to run,
-// sorted. One without may be the system's, and run already.
+// startedUnits are those that were not to run and are, sorted, and the new ones
+// with a file of their own. One without may be the system's, and run already.
 func startedUnits(from, to map[string]any) []string {
 	before, _ := from[sectionUnits].(map[string]any)
 	after, _ := to[sectionUnits].(map[string]any)
 	var list []string
 	for name, v := range after {
 		unit, _ := v.(map[string]any)
-		hasFile := slices.ContainsFunc(contentKeys, func(key string) bool { return unit[key] != nil })
-		if before[name] == nil && hasFile && unit["state"] == schema.UnitStarted {
+		isNew := before[name] == nil && hasFile(unit)
+		if unit["state"] == schema.UnitStarted && (isNew || isStopped(from, name)) {
 			list = append(list, name)
 		}
 	}
 	slices.Sort(list)
 	return list
+}
+
+// stoppedUnits are those that are not to run any more, sorted.
+func stoppedUnits(from, to map[string]any) []string {
+	before, _ := from[sectionUnits].(map[string]any)
+	after, _ := to[sectionUnits].(map[string]any)
+	var list []string
+	for name, v := range after {
+		unit, _ := v.(map[string]any)
+		isNew := before[name] == nil && hasFile(unit)
+		if isStopped(to, name) && !isStopped(from, name) && !isNew {
+			list = append(list, name)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// isStopped says whether a spec wants a unit not to run.
+func isStopped(spec map[string]any, name string) bool {
+	units, _ := spec[sectionUnits].(map[string]any)
+	unit, _ := units[name].(map[string]any)
+	return unit["state"] == schema.UnitStopped || unit["state"] == schema.UnitMasked
+}
+
+// droppedUnits are those that are no more, sorted: the ones with a file of their
+// own go with it, and the others become what they were before any spec.
+func droppedUnits(from, to map[string]any) (removed, putBack []string) {
+	before, _ := from[sectionUnits].(map[string]any)
+	after, _ := to[sectionUnits].(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		switch unit, _ := before[name].(map[string]any); {
+		case after[name] != nil, isTemplate(name):
+		case hasFile(unit):
+			removed = append(removed, name)
+		case unit["state"] != nil || unit["enabled"] != nil: // drop-ins alone go as files do
+			putBack = append(putBack, name)
+		}
+	}
+	return removed, putBack
+}
+
+// hasFile says whether a spec has the file of a unit, and not only settings.
+func hasFile(unit map[string]any) bool {
+	return slices.ContainsFunc(contentKeys, func(key string) bool { return unit[key] != nil })
 }
 
 // running is a unit without what its processes do not notice.
@@ -75,6 +117,11 @@ func running(unit any) any {
 	u = maps.Clone(u)
 	delete(u, "enabled")
 	return u
+}
+
+// isTemplate says whether a unit is one that only its instances run of.
+func isTemplate(name string) bool {
+	return strings.HasSuffix(strings.TrimSuffix(name, path.Ext(name)), "@")
 }
 
 // isInstance says whether a unit is one of a template.

@@ -1,8 +1,10 @@
 package preview
 
 import (
+	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/gitopsd/gitopsd/schema"
@@ -36,10 +38,15 @@ var keyNames = []string{".key", ".p12", ".pfx", ".jks", ".keytab", ".psk", ".age
 
 // mask takes secrets out of what is shown. values are those of variables that
 // look like secrets: they may have been rendered into anything.
-type mask struct{ values []string }
+type mask struct {
+	values []string
+	// older says that what is compared with was rendered with values that are not
+	// at hand: where one of values stands now, nothing of before is shown.
+	older bool
+}
 
 // key is equal where the masks are.
-func (m mask) key() string { return strings.Join(m.values, "\x00") }
+func (m mask) key() string { return fmt.Sprint(m.older) + "\x00" + strings.Join(m.values, "\x00") }
 
 // isSecret says whether what stands under a name must not be shown.
 func isSecret(name, value string) bool {
@@ -109,6 +116,12 @@ func (m mask) without(line, value string) string {
 		return secretText
 	}
 	return word.ReplaceAllString(line, "${1}"+secretText+"${2}")
+}
+
+// replaces says whether a text has a secret value now, and may have had one
+// before that nobody here knows.
+func (m mask) replaces(now string) bool {
+	return m.older && slices.ContainsFunc(m.values, func(v string) bool { return m.without(now, v) != now })
 }
 
 // hides says why the content of a file is not shown at all; "" = it may be.

@@ -58,3 +58,26 @@ func FuzzMask(f *testing.F) {
 		}
 	})
 }
+
+// A spec that was assigned long ago may have been rendered with a secret that
+// no revision at hand has any more.
+func TestMask_OfAnOlderSpec(t *testing.T) {
+	text := func(s string) source { return source{size: int64(len(s)), data: []byte(s), read: true} }
+	look := func(older bool, to string) *Content {
+		return contentChange("/etc/x", text("join swordfish\n"), text(to), mask{values: []string{"hunter2"}, older: older}, 9)
+	}
+	if c := look(true, "join hunter2\n"); len(c.Lines) > 0 || c.Hidden == "" {
+		t.Errorf("what may be a secret is shown: %+v", c)
+	}
+	if c := look(false, "join hunter2\n"); len(c.Lines) == 0 {
+		t.Error("two revisions that are at hand are not compared")
+	}
+	if c := look(true, "leave\n"); len(c.Lines) == 0 {
+		t.Error("what holds no secret is not compared")
+	}
+	of := comparison{mask: mask{values: []string{"hunter2"}, older: true}}
+	value := func(v string) element { return element{section: "os", value: map[string]any{"image": v}} }
+	if f := of.change("/os", value("swordfish"), value("hunter2"), true, true).Fields[0]; f.From != secretText || f.To != secretText {
+		t.Errorf("what may be a secret is shown: %+v", f)
+	}
+}

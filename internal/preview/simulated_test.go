@@ -44,7 +44,7 @@ func TestReachIsNoLessThanWhatIsSimulated(t *testing.T) {
 				t.Fatal(err)
 			}
 			s, err := simulate.Run(t.Context(), simulate.Config{
-				Input:  sweep.PlannerInput(sweep.Scene{Fleet: head, Status: ch.status(base, head), Now: now, OwnVersion: "v9.0.0"}),
+				Input:  sweep.PlannerInput(sweep.Scene{Fleet: head, Status: ch.status(base, head, base), Now: now, OwnVersion: "v9.0.0"}),
 				Assume: simulate.Assumptions{Until: schema.Duration(48 * time.Hour)}, BadRelease: true,
 			})
 			if err != nil {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/gitopsd/gitopsd/schema"
 )
 
 // longestValue bounds a value of a field, in characters.
@@ -15,24 +17,26 @@ const longestValue = 160
 // Sections of a spec that are treated as what they are; any other one is
 // compared by its form.
 const (
-	sectionFiles = "files"
-	sectionHooks = "hooks"
-	sectionOS    = "os"
+	sectionFiles        = "files"
+	sectionUnits        = "units"
+	sectionApplications = "applications"
+	sectionHooks        = "hooks"
+	sectionOS           = "os"
 )
 
 // element is one thing that a spec names.
 type element struct {
 	section, name string
-	keys          []string // where it stands
 	value         any
+	of            string // pointer to the entry that it is a file of; "" = it is no such part
 }
 
-// elements takes a spec apart. A section is a collection where every entry of
-// it is a mapping, on both sides; hooks are collections of collections.
+// elements takes a spec apart, by pointer. A section is a collection where every
+// entry of it is a mapping, on both sides; hooks are collections of collections.
 func elements(spec, other map[string]any) map[string]element {
 	out := map[string]element{}
 	add := func(section, name string, value any, keys ...string) {
-		out[pointer(keys)] = element{section: section, name: name, keys: keys, value: value}
+		out[pointer(keys)] = element{section: section, name: name, value: value}
 	}
 	for section, v := range spec {
 		entries, _ := v.(map[string]any)
@@ -44,17 +48,14 @@ func elements(spec, other map[string]any) map[string]element {
 					add(section, point+"/"+name, hook, section, point, name)
 				}
 			}
-		case section == sectionUnits && isCollection(v) && isCollection(other[section]):
-			for name, entry := range entries {
-				unit, dropIns := unitParts(entry)
-				add(section, name, unit, section, name)
-				for d, dropIn := range dropIns {
-					add(section, name+".d/"+d+".conf", dropIn, section, name, "dropIns", d)
-				}
-			}
 		case isCollection(v) && isCollection(other[section]):
 			for name, entry := range entries {
-				add(section, name, entry, section, name)
+				alone, files := apart(section, entry)
+				add(section, name, alone, section, name)
+				of := pointer([]string{section, name})
+				for _, f := range files {
+					out[of+pointer(f.keys)] = element{section: section, name: name + f.name, value: f.value, of: of}
+				}
 			}
 		default:
 			add(section, "", v, section)
@@ -63,16 +64,49 @@ func elements(spec, other map[string]any) map[string]element {
 	return out
 }
 
-// unitParts takes the drop-ins of a unit off it: each has a content of its own.
-func unitParts(unit any) (alone any, dropIns map[string]any) {
-	u, _ := unit.(map[string]any)
-	dropIns, has := u["dropIns"].(map[string]any)
-	if !has || !isCollection(u["dropIns"]) {
-		return unit, nil
+// part is a file of an entry that has more than one.
+type part struct {
+	name  string   // behind that of the entry
+	keys  []string // where it stands in the entry
+	value any
+}
+
+// apart takes the files of a unit or of an application off it: each has a
+// content of its own.
+func apart(section string, entry any) (alone any, files []part) {
+	e, _ := entry.(map[string]any)
+	rest := maps.Clone(e)
+	take := func(key string, nameOf func(string) string) {
+		list, _ := e[key].(map[string]any)
+		if list == nil || !isCollection(list) {
+			return
+		}
+		delete(rest, key)
+		for name, v := range list {
+			files = append(files, part{nameOf(name), []string{key, name}, v})
+		}
 	}
-	u = maps.Clone(u)
-	delete(u, "dropIns")
-	return u, dropIns
+	switch section {
+	case sectionUnits:
+		take("dropIns", func(name string) string { return ".d/" + name + ".conf" })
+	case sectionApplications:
+		take("quadlet", func(name string) string { return "/" + name })
+		compose, _ := e["compose"].(map[string]any)
+		if compose == nil {
+			break
+		}
+		delete(rest, "compose")
+		if variables, has := compose["envFile"].(map[string]any); has {
+			compose = maps.Clone(compose)
+			delete(compose, "envFile")
+			files = append(files, part{"/" + schema.ComposeEnvName, []string{"compose", "envFile"}, variables})
+		}
+		files = append(files, part{"/" + schema.ComposeFileName, []string{"compose"}, compose})
+	}
+	if files == nil {
+		return entry, nil
+	}
+	return rest, files
 }
 
 // isCollection says whether every entry is a mapping; what is absent is not
@@ -107,7 +141,9 @@ func pointer(keys []string) string {
 var contentKeys = []string{"content", "contentBase64", "payload"}
 
 // hasText says whether an element may have the content of a file.
-func (e element) hasText() bool { return e.section == sectionFiles || e.section == sectionUnits }
+func (e element) hasText() bool {
+	return e.section == sectionFiles || e.section == sectionUnits || e.of != ""
+}
 
 // leaves are the values of an element by name, each on one line. The content
 // of a file is not among them.

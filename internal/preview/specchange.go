@@ -26,6 +26,9 @@ func (c *comparison) changes() []Change {
 		if had && has && equal(a.value, b.value) {
 			continue
 		}
+		if _, stays := after[a.of]; c.brief && !has && a.of != "" && !stays {
+			continue // it goes with what it is a part of
+		}
 		list = append(list, c.change(at, a, b, had, has))
 	}
 	return list
@@ -59,6 +62,9 @@ func (c *comparison) change(at string, a, b element, had, has bool) Change {
 			continue
 		}
 		f := Field{Name: name, From: c.shown(name, x), To: c.shown(name, y)}
+		if inFrom && c.mask.replaces(y) {
+			f.From = secretText
+		}
 		if c.origins[0] != nil && inFrom {
 			f.FromOrigin = originOf(c.origins[0], at, name)
 		}

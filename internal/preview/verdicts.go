@@ -36,6 +36,23 @@ func (p *Plan) verdicts(in Input) {
 	}
 }
 
+// countGroups says of the devices that change alike which of them go now.
+func (p *Plan) countGroups() {
+	groupOf := map[string]*Group{}
+	for i := range p.Changes {
+		g := &p.Changes[i]
+		g.Counts = map[string]int{}
+		for _, id := range g.Devices {
+			groupOf[id] = g
+		}
+	}
+	for i := range p.Verdicts {
+		if g := groupOf[p.Verdicts[i].Device]; g != nil {
+			g.Counts[p.Verdicts[i].Code]++
+		}
+	}
+}
+
 func stateOf(s planner.Summary) PolicyState {
 	waves := make([]string, 0, len(s.Waves))
 	for _, w := range s.Waves {

@@ -15,8 +15,11 @@ func WriteDiff(w io.Writer, d *preview.Device, look Look) error {
 	t := planText{b: &b, look: look}
 	t.head(d.Head, d.Base, d.Note)
 	t.line(0, Clean(d.Device)+"  "+refText(d.From)+" → "+refText(d.To))
-	if d.Runs != nil && d.Runs.Digest != d.To.Digest {
-		t.line(0, "it runs "+refText(*d.Runs))
+	switch {
+	case d.Effect.Already:
+		t.line(0, "it runs that already: listed is what differs between the two sides")
+	case d.Runs != nil && d.Runs.Digest != d.To.Digest && d.Runs.Digest != d.From.Digest:
+		t.line(0, "it runs "+refText(*d.Runs)+", which is neither side")
 	}
 	if d.From.Policy != d.To.Policy {
 		t.line(0, "from "+policyText(d.From.Policy)+" to "+policyText(d.To.Policy))
@@ -38,7 +41,7 @@ func WriteDiff(w io.Writer, d *preview.Device, look Look) error {
 	if len(d.Changes) > 0 {
 		b.WriteByte('\n')
 	}
-	if text := EffectText(&d.Effect, 1, allNames); text != "" {
+	if text := EffectText(&d.Effect, 1, effectNames); text != "" {
 		t.line(0, "effect: "+text)
 	}
 	if v := d.Verdict; v != nil {

@@ -6,6 +6,33 @@ import (
 	"github.com/gitopsd/gitopsd/internal/preview"
 )
 
+// BeforeText says what a change is compared with, where that is not plainly what
+// the base wants; "" = it is.
+func BeforeText(g *preview.Group) string {
+	switch {
+	case g.Before == preview.BeforeNothing:
+		return "nothing of the fleet is there yet: all of " + g.To + " comes"
+	case g.Before == preview.BeforeAssigned:
+		return "compared with what was assigned already and does not run yet"
+	case g.Before == preview.BeforeUnread:
+		return "what runs there cannot be read here: compared with what the base wants"
+	case g.Wanted != "":
+		return "what the base wants (" + g.Wanted + ") does not run there yet: this is all that comes"
+	}
+	return ""
+}
+
+// NoChangesText says why a group has no changes, where nothing else does.
+func NoChangesText(g *preview.Group) string {
+	switch {
+	case g.Unknown:
+		return "from a spec that cannot be read here"
+	case g.Effect.Already, g.Before == preview.BeforeNothing:
+		return ""
+	}
+	return "the same content under another version"
+}
+
 // EffectText says what n devices do about a change; "" = nothing to speak of.
 // names writes what comes from the repository as its reader needs it.
 func EffectText(e *preview.Effect, n int, names func([]string) string) string {
@@ -25,14 +52,20 @@ func EffectText(e *preview.Effect, n int, names func([]string) string) string {
 	if e.Again {
 		words = append(words, "the version stays: updated again")
 	}
-	if len(e.Hooks) > 0 {
-		words = append(words, "runs "+names(e.Hooks))
-	}
-	if len(e.Starts) > 0 {
-		words = append(words, "starts "+names(e.Starts))
-	}
-	if len(e.Restarts) > 0 {
-		words = append(words, "restarts "+names(e.Restarts))
+	for _, l := range []struct {
+		does string
+		list []string
+	}{
+		{"runs", e.Hooks},
+		{"starts", e.Starts},
+		{"restarts", e.Restarts},
+		{"stops", e.Stops},
+		{"stops and removes", e.Removes},
+		{"puts back", e.PutsBack},
+	} {
+		if len(l.list) > 0 {
+			words = append(words, l.does+" "+names(l.list))
+		}
 	}
 	if e.Reboot != "" {
 		words = append(words, "reboots into "+names([]string{e.Reboot}))

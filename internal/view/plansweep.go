@@ -53,6 +53,15 @@ func haltText(s preview.PolicyState) string {
 	return "HALTED by " + namesText(s.HaltedBy)
 }
 
+// codesText counts devices by their verdicts.
+func codesText(counts map[string]int) string {
+	var words []string
+	for _, code := range CodeOrder(counts) {
+		words = append(words, fmt.Sprintf("%d %s", counts[code], Clean(code)))
+	}
+	return strings.Join(words, " · ")
+}
+
 func (t *planText) counts(p *preview.Plan) {
 	var words []string
 	for _, code := range CodeOrder(p.Summary.Counts) {

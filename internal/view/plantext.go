@@ -13,7 +13,7 @@ import (
 const (
 	shownGroups  = 20 // kinds of change
 	shownNames   = 3  // devices by name before they are only counted
-	shownChanges = 30 // elements of one spec
+	shownChanges = 30 // elements of one spec, and names of one effect
 )
 
 // WritePlan writes what a change would do: its content, the policies, who
@@ -97,20 +97,23 @@ func (t *planText) changes(p *preview.Plan) {
 		if g.Variants > 1 {
 			t.line(2, fmt.Sprintf("%d variants of one change; the values are those of %s", g.Variants, Clean(g.Example)))
 		}
-		t.spec(g.Changes, g.Unknown)
-		if text := EffectText(&g.Effect, len(g.Devices), allNames); text != "" {
+		if text := BeforeText(g); text != "" {
+			t.line(2, Clean(text))
+		}
+		t.spec(g.Changes, NoChangesText(g))
+		if text := EffectText(&g.Effect, len(g.Devices), effectNames); text != "" {
 			t.line(2, "effect: "+text)
+		}
+		if !g.Effect.Already {
+			t.line(2, "next sweep: "+codesText(g.Counts))
 		}
 	}
 }
 
-// spec writes the elements that differ.
-func (t *planText) spec(list []preview.Change, unknown bool) {
-	switch {
-	case unknown:
-		t.line(2, "from a spec that cannot be read here")
-	case len(list) == 0:
-		t.line(2, "the same content under another version")
+// spec writes the elements that differ, or why there are none.
+func (t *planText) spec(list []preview.Change, none string) {
+	if len(list) == 0 && none != "" {
+		t.line(2, none)
 	}
 	for i := range list {
 		if i == shownChanges {
@@ -348,8 +351,14 @@ func namesText(ids []string) string {
 	return text
 }
 
-// allNames is a list of names that is shown whole.
-func allNames(list []string) string { return Clean(strings.Join(list, ", ")) }
+// effectNames names what an effect is about.
+func effectNames(list []string) string {
+	text := Clean(strings.Join(list[:min(len(list), shownChanges)], ", "))
+	if more := len(list) - shownChanges; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
 
 func versionsText(from, to string) string {
 	if from == to {
