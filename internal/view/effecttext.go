@@ -1,6 +1,7 @@
 package view
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/gitopsd/gitopsd/internal/preview"
@@ -85,4 +86,13 @@ func EffectText(e *preview.Effect, n int, names func([]string) string) string {
 		words = append(words, text)
 	}
 	return strings.Join(words, " · ")
+}
+
+// effectNames names what an effect is about.
+func effectNames(list []string) string {
+	text := Clean(strings.Join(list[:min(len(list), shownChanges)], ", "))
+	if more := len(list) - shownChanges; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
