@@ -3,7 +3,6 @@ package apps
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,49 +10,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/gitopsd/gitopsd/reconcile/internal/disktest"
 	"github.com/gitopsd/gitopsd/reconcile/internal/units"
 )
-
-// troubles are what disks do, from one operation on or at one only. What is
-// removed frees room; without inodes, what is replaced does not.
-var troubles = map[string]func(op string) error{
-	"no space": func(op string) error {
-		if op == "remove" {
-			return nil
-		}
-		return syscall.ENOSPC
-	},
-	"no inodes": func(op string) error {
-		if op == "create" || op == "mkdir" {
-			return syscall.ENOSPC
-		}
-		return nil
-	},
-	"read-only": func(string) error { return syscall.EROFS },
-	"EIO":       func(string) error { return syscall.EIO },
-}
-
-// badDisk is a disk that fails.
-type badDisk struct {
-	fault   func(op string) error
-	at      int // the operation at which it begins, counted from 1
-	lasting bool
-	back    bool // the update has failed
-	over    bool
-	count   int
-	hit     string // the first operation that failed
-}
-
-func (d *badDisk) step(op, p string) error {
-	if d.count++; d.over || d.count < d.at || !d.lasting && d.count > d.at {
-		return nil
-	}
-	err := d.fault(op)
-	if err != nil && d.hit == "" {
-		d.hit = op + " " + p
-	}
-	return err
-}
 
 // The disk fails in an update and on the way back from it, which goes past
 // every error. When it works again, the way back comes to its end, and an update
@@ -70,15 +29,17 @@ func TestWayBackInPart(t *testing.T) {
 		for _, boot := range []bool{false, true} {
 			w := stocked(t)
 			w.must(mixedOne)
-			d, failed := &badDisk{}, false
-			w.disk = func(op, p string) error {
-				if d.back && !failed && op+" "+filepath.Base(p) == fails {
-					failed = true
-					return syscall.EIO
+			failed := false
+			w.meet(&disktest.Disk{}, boot, func() {
+				w.disk = func(op, p string) error {
+					if !failed && op+" "+filepath.Base(p) == fails {
+						failed = true
+						return syscall.EIO
+					}
+					return nil
 				}
-				return nil
-			}
-			if d.meet(t, w, boot); !failed || t.Failed() {
+			})
+			if !failed || t.Failed() {
 				t.Errorf("%s failed: %t, boot: %t", fails, failed, boot)
 			}
 		}
@@ -88,29 +49,12 @@ func TestWayBackInPart(t *testing.T) {
 func eachTrouble(t *testing.T, which func(i int) (first, stride int)) {
 	first := stocked(t)
 	first.must(mixedOne)
-	i := 0
-	for _, kind := range slices.Sorted(maps.Keys(troubles)) {
-		for _, lasting := range []bool{false, true} {
-			n, stride := which(i)
-			i++
-			t.Run(fmt.Sprintf("%s, lasting=%t", kind, lasting), func(t *testing.T) {
-				for ; ; n += stride {
-					d := &badDisk{fault: troubles[kind], at: n, lasting: lasting}
-					w := first.copy()
-					w.t = t
-					w.disk = d.step
-					d.meet(t, w, n%2 == 0)
-					if t.Failed() {
-						t.Fatalf("trouble at operation %d: %s", n, d.hit)
-					}
-					if d.count < n {
-						t.Logf("%d operations", d.count)
-						return
-					}
-				}
-			})
-		}
-	}
+	disktest.Each(t, which, func(t *testing.T, d *disktest.Disk, cut bool) {
+		w := first.copy()
+		w.t = t
+		w.disk = d.Step
+		w.meet(d, cut, func() {})
+	})
 }
 
 // mixedBad is mixedTwo with a service that does not work.
@@ -134,19 +78,21 @@ func (w *world) boot() {
 }
 
 // meet has the device meet the trouble in an update that comes to nothing and
-// on the way back, and then go on, with the same process or after a boot.
-func (d *badDisk) meet(t *testing.T, w *world, anew bool) {
+// on the way back, before which back is called, and then go on, with the same
+// process or after a boot.
+func (w *world) meet(d *disktest.Disk, anew bool, back func()) {
+	t := w.t
 	w.registry["reg/BROKEN:1"] = "b1"
 	before := w.record()
 	a := w.agent()
 	if err := a.update(mixedBad); err == nil {
 		t.Fatal("the bad update was good")
 	}
-	d.back = true
-	if err := a.rollBack(mixedOne); err == nil && d.count < d.at {
+	back()
+	if err := a.rollBack(mixedOne); err == nil && !d.Begun() {
 		return
 	}
-	d.over = true
+	d.Over = true
 	if anew {
 		w.boot()
 		a = w.agent()

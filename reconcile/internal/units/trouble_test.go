@@ -2,39 +2,18 @@ package units
 
 import (
 	"errors"
-	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/gitopsd/gitopsd/reconcile/internal/disk"
+	"github.com/gitopsd/gitopsd/reconcile/internal/disktest"
 	"github.com/gitopsd/gitopsd/reconcile/internal/files"
 	"github.com/gitopsd/gitopsd/schema"
 )
-
-// troubles are what disks do. What is removed frees room; without inodes, only
-// new files are refused.
-var troubles = map[string]func(op string) error{
-	"no space": func(op string) error {
-		if op == "remove" {
-			return nil
-		}
-		return syscall.ENOSPC
-	},
-	"no inodes": func(op string) error {
-		if op == "create" || op == "mkdir" {
-			return syscall.ENOSPC
-		}
-		return nil
-	},
-	"read-only": func(string) error { return syscall.EROFS },
-	"EIO":       func(string) error { return syscall.EIO },
-}
 
 // process is one that runs on: what it remembers is not read anew.
 type process struct {
@@ -99,36 +78,9 @@ func TestWayBackWithoutARecord(t *testing.T) {
 
 func eachTrouble(t *testing.T, which func(i int) (first, stride int)) {
 	ends := newEnds(t)
-	i := 0
-	for _, kind := range slices.Sorted(maps.Keys(troubles)) {
-		for _, lasting := range []bool{false, true} {
-			n, stride := which(i)
-			i++
-			t.Run(fmt.Sprintf("%s, lasting=%t", kind, lasting), func(t *testing.T) {
-				for ; ; n += stride {
-					hit, count := "", 0
-					power := n%2 == 0
-					ends.meet(t, power, func(_ bool, op, p string) error {
-						if count++; count < n || !lasting && count > n {
-							return nil
-						}
-						err := troubles[kind](op)
-						if err != nil && hit == "" {
-							hit = op + " " + p
-						}
-						return err
-					})
-					if t.Failed() {
-						t.Fatalf("trouble at operation %d: %s; power cut %t", n, hit, power)
-					}
-					if count < n {
-						t.Logf("%d operations", count)
-						return
-					}
-				}
-			})
-		}
-	}
+	disktest.Each(t, which, func(t *testing.T, d *disktest.Disk, cut bool) {
+		ends.meet(t, cut, func(_ bool, op, p string) error { return d.Step(op, p) })
+	})
 }
 
 // ends are how a device is without a spec, on the old and on the new one.
