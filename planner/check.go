@@ -140,9 +140,9 @@ func (pl *plan) inFlight(d *device, a *Attempt) finding {
 	case a.Recalled != "" && a.StartedAt.IsZero():
 		v.reason = fmt.Sprintf("to %s: assigned %s, being recalled", to, at(a.AssignedAt))
 	case a.Recalled != "":
-		v.reason = fmt.Sprintf("to %s: started %s, being recalled", to, at(a.StartedAt))
+		v.reason = fmt.Sprintf("to %s: start seen %s, being recalled", to, at(a.StartedAt))
 	case !a.StartedAt.IsZero():
-		v.reason = fmt.Sprintf("to %s: started %s", to, at(a.StartedAt))
+		v.reason = fmt.Sprintf("to %s: start seen %s", to, at(a.StartedAt))
 	default:
 		v.reason = assignedReason(a.Target, a.AssignedAt)
 	}

@@ -57,7 +57,7 @@ func TestSnoozedDeviceBeginsNothing(t *testing.T) {
 	}
 	d.assign(2, "v1.1.0", v2(nil))
 	d.write("/etc/edge/edge.conf", "by hand\n")
-	d.wantOnce(0, "deferred", "busy: snoozed until 2026-11-29 13:00 UTC: measuring")
+	d.wantOnce(0, "deferred", "busy: snoozed until 2026-11-29T13:00Z: measuring")
 	if r := d.control.last(); !r.Busy || strings.ContainsAny(r.BusyReason, "\x1b\n") {
 		t.Errorf("reported busy %t: %q", r.Busy, r.BusyReason)
 	}

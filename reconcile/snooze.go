@@ -31,7 +31,7 @@ func (s *Snooze) Until() time.Time { return s.At.Add(s.For) }
 
 // text is the reason why the device waits.
 func (s *Snooze) text() string {
-	text := "snoozed until " + s.Until().UTC().Format("2006-01-02 15:04 MST")
+	text := "snoozed until " + s.Until().UTC().Format("2006-01-02T15:04Z")
 	if s.Reason != "" {
 		text += ": " + s.Reason
 	}

@@ -21,11 +21,11 @@ func TestReasonsOfADevice(t *testing.T) {
 		want string
 	}{
 		{"a retry", reconcile.Standing{RetryAt: &retry, Report: schema.Report{Phase: schema.PhaseDegraded, Attempt: 7, Desired: desired, Failures: []schema.Failure{failure}}},
-			"v1.1.0, attempt 7, did not work and is tried again: 2026-11-29 12:01Z (in 1m30s)|failed at PRE-CHECK: requires: no program jq (2 tries)"},
+			"v1.1.0, attempt 7, did not work and is tried again: 2026-11-29T12:01Z (in 1m30s)|failed at PRE-CHECK: requires: no program jq (2 tries)"},
 		{"no announcement", reconcile.Standing{Unannounced: "the announcement was not accepted", Report: schema.Report{Phase: schema.PhasePreparing, Attempt: 7, Desired: desired}},
 			"v1.1.0 does not begin before control knows of it: the announcement was not accepted; it is tried again with each poll"},
 		{"no way back", reconcile.Standing{RetryAt: &retry, Report: schema.Report{Phase: schema.PhaseError, Stage: "ROLLBACK", Reason: "rollback incomplete: a folder"}},
-			"the way back is not finished, and is tried again: 2026-11-29 12:01Z (in 1m30s)|rollback incomplete: a folder"},
+			"the way back is not finished, and is tried again: 2026-11-29T12:01Z (in 1m30s)|rollback incomplete: a folder"},
 		{"a reboot", reconcile.Standing{Report: schema.Report{Phase: schema.PhaseRebooting, Desired: desired}}, "it reboots into v1.1.0; what comes up must prove itself"},
 		{"half way", reconcile.Standing{Report: schema.Report{Phase: schema.PhaseApplying, Stage: "RECONCILE", Desired: desired}}, "it is on its way to v1.1.0: Applying, RECONCILE"},
 		{"it observes", reconcile.Standing{Report: schema.Report{Phase: schema.PhaseObserving, Reason: "2 things would change", WouldChange: &schema.WouldChange{Version: "v1.1.0"}}},

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/gitopsd/gitopsd/planner"
 	"github.com/gitopsd/gitopsd/schema"
@@ -198,7 +197,7 @@ func deviceLine(e *Explanation) string {
 		case o.Online:
 			parts = append(parts, "online")
 		case o.OfflineSince != nil:
-			parts = append(parts, "offline since "+o.OfflineSince.UTC().Format(time.RFC3339))
+			parts = append(parts, "offline since "+Stamp(*o.OfflineSince))
 		default:
 			parts = append(parts, "offline")
 		}

@@ -10,7 +10,7 @@ import (
 // Kinds of events.
 const (
 	EventAssigned  = "assigned"  // a spec was assigned to it
-	EventStarted   = "started"   // it began an attempt
+	EventStarted   = "started"   // a sweep saw that it had begun an attempt
 	EventRecalled  = "recalled"  // an attempt was taken back
 	EventEnded     = "ended"     // an attempt got its outcome
 	EventVerdict   = "verdict"   // another verdict

@@ -64,8 +64,8 @@ func TestExplainSaysWhenItCanGoOn(t *testing.T) {
 	wantText(t, explainText(t, q),
 		"NOT NOW: Wave\n",
 		"because  waits for wave canary: ", "policies/gateways.yaml:12 waves[0].soak: 24h\n",
-		", not before 2026-11-30 11:00Z\n",
-		"wave canary: 0 of 1 done, needs 1, 1 soaking until 2026-11-30 11:00Z\n",
+		", not before 2026-11-30T11:00Z\n",
+		"wave canary: 0 of 1 done, needs 1, 1 soaking until 2026-11-30T11:00Z\n",
 		"the last wave (its own): not open yet, 2 devices\n")
 	if e := Explain(q); e.Live.Differs || e.NotBefore == nil || len(e.Checks) == 0 || e.Checks[0].Code != "Excluded" {
 		t.Errorf("%+v", e)

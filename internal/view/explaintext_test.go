@@ -121,13 +121,13 @@ func TestHistoryIsInTheOrderOfTheCommits(t *testing.T) {
 	}
 	_, text, _ := strings.Cut(b.String(), "\nhistory")
 	text, _, _ = strings.Cut(text, "\ndevice")
-	want := `  2026-11-29 12:00:01Z Upgrading → Failed (4444444)
-         2026-11-29 12:00:01Z attempt 2: failed: no good (4444444)
-         2026-11-29 12:00:01Z attempt 2: v1.5.0 was assigned; it was Current since 12:00Z (3333333)
-         2026-11-29 12:00:00Z Upgrading → Current (2222222)
-         2026-11-29 12:00:00Z attempt 1: ok (2222222)
-         2026-11-29 12:00:00Z attempt 1: v1.4.2 was assigned; it was Queued since 11:58Z (1111111)
-         2026-11-29 11:58Z Queued, wanted v1.4.2 (0000000)`
+	want := `  2026-11-29T12:00:01Z Upgrading → Failed (4444444)
+         2026-11-29T12:00:01Z attempt 2: failed: no good (4444444)
+         2026-11-29T12:00:01Z attempt 2: v1.5.0 was assigned; it was Current since 12:00Z (3333333)
+         2026-11-29T12:00:00Z Upgrading → Current (2222222)
+         2026-11-29T12:00:00Z attempt 1: ok (2222222)
+         2026-11-29T12:00:00Z attempt 1: v1.4.2 was assigned; it was Queued since 11:58Z (1111111)
+         2026-11-29T11:58Z Queued, wanted v1.4.2 (0000000)`
 	if diff := cmp.Diff(want, text); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}

@@ -220,7 +220,7 @@ func steps(a *schema.Attempt) []Event {
 	}
 	add(a.AssignedAt, EventAssigned, text+" was assigned")
 	if a.StartedAt != nil {
-		add(*a.StartedAt, EventStarted, "started")
+		add(*a.StartedAt, EventStarted, "its start was seen") // by a sweep; the device began before
 	}
 	if a.Recall != nil {
 		e := add(a.Recall.At, EventRecalled, "recalled, "+or(a.Recall.Because, string(a.Recall.Outcome)))
@@ -321,7 +321,7 @@ func tellsReason(code string) bool {
 // stamps writes the times of events: with seconds where two of them are in
 // one minute.
 func stamps(events []Event) []string {
-	const seconds = "2006-01-02 15:04:05Z"
+	const seconds = "2006-01-02T15:04:05Z"
 	in := map[string]int{}
 	for i := range events {
 		in[Stamp(events[i].Time)]++

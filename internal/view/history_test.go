@@ -91,28 +91,28 @@ func TestHistory(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `TIME               EVENT      COMMIT  WHAT
-2026-11-29 13:30Z  verdict    11      Excluded → Queued
-2026-11-29 13:30Z  returned   11      in the fleet again
-2026-11-29 13:00Z  verdict    09      Failed → Excluded: removed from the fleet repository
-2026-11-29 13:00Z  version    09      reports v1.4.2, before that v9
-2026-11-29 13:00Z  removed    09      removed from the fleet
-2026-11-29 12:55Z  version    08      reports v9, before that v1.4.2
-2026-11-29 12:55Z  online     08      online again
-2026-11-29 12:50Z  verdict    07      Held → Failed
-2026-11-29 12:50Z  released   07      no longer held in git: mine
-2026-11-29 12:50Z  offline    07      offline since 2026-11-29 12:49Z
-2026-11-29 12:50Z  installed  07      another installation reports: one → two
-2026-11-29 12:50Z  policy     07      policy gateways → sensors
-2026-11-29 12:50Z  moved      07      moved from devices/oslo/gw-1.yaml to devices/berlin/gw-1.yaml
-2026-11-29 12:40Z  verdict    06      Failed → Held
-2026-11-29 12:40Z  held       06      held in git: mine
-2026-11-29 12:33Z  verdict    05      Upgrading → Failed
-2026-11-29 12:33Z  ended      05      attempt 2: failed: no uplink\x1b[2J (hooks)
-2026-11-29 12:31Z  started    05      attempt 2: started
-2026-11-29 12:30Z  assigned   04      attempt 2: v1.5.0 (sha256:0123456789ab) was assigned in wave canary, by 4f2c91a "gateways: v1.5.0" of Op <op@example.com>; it was Queued since 12:25Z
-2026-11-29 12:25Z  verdict    03      Paused → Queued
-2026-11-29 12:20Z  verdict    02      Queued → Paused: policy gateways is paused: by the brake: look
-2026-11-29 12:00Z  verdict    01      Queued, wanted v1.5.0
+2026-11-29T13:30Z  verdict    11      Excluded → Queued
+2026-11-29T13:30Z  returned   11      in the fleet again
+2026-11-29T13:00Z  verdict    09      Failed → Excluded: removed from the fleet repository
+2026-11-29T13:00Z  version    09      reports v1.4.2, before that v9
+2026-11-29T13:00Z  removed    09      removed from the fleet
+2026-11-29T12:55Z  version    08      reports v9, before that v1.4.2
+2026-11-29T12:55Z  online     08      online again
+2026-11-29T12:50Z  verdict    07      Held → Failed
+2026-11-29T12:50Z  released   07      no longer held in git: mine
+2026-11-29T12:50Z  offline    07      offline since 2026-11-29T12:49Z
+2026-11-29T12:50Z  installed  07      another installation reports: one → two
+2026-11-29T12:50Z  policy     07      policy gateways → sensors
+2026-11-29T12:50Z  moved      07      moved from devices/oslo/gw-1.yaml to devices/berlin/gw-1.yaml
+2026-11-29T12:40Z  verdict    06      Failed → Held
+2026-11-29T12:40Z  held       06      held in git: mine
+2026-11-29T12:33Z  verdict    05      Upgrading → Failed
+2026-11-29T12:33Z  ended      05      attempt 2: failed: no uplink\x1b[2J (hooks)
+2026-11-29T12:31Z  started    05      attempt 2: its start was seen
+2026-11-29T12:30Z  assigned   04      attempt 2: v1.5.0 (sha256:0123456789ab) was assigned in wave canary, by 4f2c91a "gateways: v1.5.0" of Op <op@example.com>; it was Queued since 12:25Z
+2026-11-29T12:25Z  verdict    03      Paused → Queued
+2026-11-29T12:20Z  verdict    02      Queued → Paused: policy gateways is paused: by the brake: look
+2026-11-29T12:00Z  verdict    01      Queued, wanted v1.5.0
 `
 	// Two events of one minute get seconds.
 	got := regexp.MustCompile(`(\d\d:\d\d):00Z`).ReplaceAllString(b.String(), "${1}Z")

@@ -125,7 +125,7 @@ func (t *planText) devices(p *preview.Plan, wide bool) error {
 			queue = strconv.Itoa(v.Position)
 		}
 		if v.NotBefore != nil {
-			notBefore = v.NotBefore.UTC().Format("2006-01-02T15:04Z")
+			notBefore = Stamp(*v.NotBefore)
 		}
 		table.Row(v.Device, v.Code, or(v.Policy, "-"), or(v.Wave, "-"), or(v.Version, "-"), or(v.Target, "-"), queue, notBefore, WhyText(v, assumed))
 	}

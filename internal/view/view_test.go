@@ -76,7 +76,7 @@ func TestFleetText(t *testing.T) {
 	if err := WriteFleet(&b, NewFleet("main", halted()), Look{}); err != nil {
 		t.Fatal(err)
 	}
-	want := `main 4f2c91a "gateways: v1.5.0" by op@example.com · last change 2026-11-29 12:00Z
+	want := `main 4f2c91a "gateways: v1.5.0" by op@example.com · last change 2026-11-29T12:00Z
 POLICY    TARGET  STATE   DONE  MOVING  WAITING  ATTENTION  LEFT ALONE
 gateways  v1.5.0  HALTED  1/6   0       3        1          1
 sensors   v2.2.0  done    1/1   0       0        0          0
@@ -146,9 +146,9 @@ func TestExplainHalted(t *testing.T) {
 because  gw-3 failed v1.5.0 at 11:55Z: hook check: exit 1   policies/gateways.yaml:14 failureLimit: 0
 until    the target or its content changes, or the failures are forgotten (forgetFailuresBefore), or the target goes back
 passed   enabled · seen · version · protocol · capabilities · not held · not failed · online · idle · not stopped · not paused
-history  2026-11-29 11:55Z Queued → Halted (ccccccc)
-         2026-11-29 11:42Z Current → Queued, wanted v1.5.0 (bbbbbbb)
-         2026-11-29 02:00Z Current, wanted v1.4.2 (aaaaaaa)
+history  2026-11-29T11:55Z Queued → Halted (ccccccc)
+         2026-11-29T11:42Z Current → Queued, wanted v1.5.0 (bbbbbbb)
+         2026-11-29T02:00Z Current, wanted v1.4.2 (aaaaaaa)
 device   Updated · online · no drift · 4.1 GB free
 `
 	if diff := cmp.Diff(want, b.String()); diff != "" {
@@ -166,8 +166,8 @@ func TestExplainFailedTellsTheAttempts(t *testing.T) {
 		texts = append(texts, h.Text)
 	}
 	want := []string{
-		"attempt 2: failed: hook check: exit 1 (after-update hooks)", "attempt 2: started", "attempt 2: v1.5.0 was assigned",
-		"attempt 1: ok", "attempt 1: started", "attempt 1: v1.4.2 was assigned",
+		"attempt 2: failed: hook check: exit 1 (after-update hooks)", "attempt 2: its start was seen", "attempt 2: v1.5.0 was assigned",
+		"attempt 1: ok", "attempt 1: its start was seen", "attempt 1: v1.4.2 was assigned",
 	}
 	if diff := cmp.Diff(want, texts); diff != "" {
 		t.Errorf("-want +got\n%s", diff)

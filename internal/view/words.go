@@ -9,8 +9,9 @@ import (
 	"github.com/gitopsd/gitopsd/schema"
 )
 
-// minutes is how a time is written with its date.
-const minutes = "2006-01-02 15:04Z"
+// minutes is how a time is written with its date: as in the reasons of the
+// planner, which stand in git.
+const minutes = "2006-01-02T15:04Z"
 
 // Stamp writes a time with its date, in UTC.
 func Stamp(t time.Time) string { return t.UTC().Format(minutes) }
