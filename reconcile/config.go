@@ -47,6 +47,7 @@ type Config struct {
 	OS             *schema.OSConfig
 	BootTimeout    time.Duration // from a boot until post-actions must have succeeded
 	Protected      []string      // further paths that no spec may touch: the agent's configuration and keys
+	Identities     []string      // files with the keys that open the secrets of specs
 	// Warnings are those of the agent's own configuration now, for reports; nil =
 	// there are none.
 	Warnings func() []string
@@ -265,7 +266,7 @@ func (a *Agent) openRecords() error {
 
 func (a *Agent) openFiles() error {
 	fc, err := files.New(files.Config{
-		Root: a.root, State: stateDir, Protected: a.cfg.Protected, Now: a.now,
+		Root: a.root, State: stateDir, Protected: a.cfg.Protected, Identities: a.cfg.Identities, Now: a.now,
 		Warn: func(err error) { a.log.Warn("managed files", "error", err) },
 	})
 	if err != nil {
@@ -323,6 +324,9 @@ func (a *Agent) capabilities() []string {
 	}
 	if a.units != nil {
 		caps = append(caps, "units")
+	}
+	if len(a.cfg.Identities) > 0 {
+		caps = append(caps, schema.NeedsSecret)
 	}
 	if p := a.cfg.Program; p != nil && p.Watched {
 		caps = append(caps, "agent")

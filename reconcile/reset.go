@@ -161,6 +161,6 @@ func (v *View) CompareReset(ctx context.Context) (*Comparison, error) {
 	if err != nil {
 		c.Trouble = append(c.Trouble, oneLine(err.Error()))
 	}
-	c.show(list, false)
+	c.show(list, false, secretsOf(cur))
 	return c, nil
 }

@@ -192,6 +192,8 @@ func (a *Agent) needs(r *record, spec *schema.Spec) (int64, error) {
 			need += int64(len(*f.Content))
 		case f.ContentBase64 != nil:
 			need += int64(len(*f.ContentBase64))
+		case f.Secret != "":
+			need += int64(len(f.Secret))
 		case f.Payload != "":
 			if pp, err := payloadPath(f.Payload); err == nil {
 				if info, err := a.root.Lstat(pp); err == nil {
@@ -208,7 +210,7 @@ func sameContent(a, b *schema.File) bool {
 		return a == b
 	}
 	same := func(x, y *string) bool { return (x == nil && y == nil) || (x != nil && y != nil && *x == *y) }
-	return a.Payload == b.Payload && same(a.Content, b.Content) && same(a.ContentBase64, b.ContentBase64)
+	return a.Payload == b.Payload && a.Secret == b.Secret && same(a.Content, b.Content) && same(a.ContentBase64, b.ContentBase64)
 }
 
 // lookAgain reads the delivery ref once more behind the announcement. ok says

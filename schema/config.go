@@ -114,11 +114,17 @@ type AgentSpec struct {
 	Timeout        *Duration     `json:"timeout,omitempty"`   // of one git operation; nil = 2m
 	InitialVersion string        `json:"initialVersion,omitempty"`
 	BusyCheck      []string      `json:"busyCheck,omitempty"` // argv; exit 0 = idle, else busy
+	Secrets        SecretsConfig `json:"secrets,omitzero"`
 	OS             *OSConfig     `json:"os,omitempty"`
 	Boot           BootConfig    `json:"boot,omitzero"`
 	Socket         SocketConfig  `json:"socket,omitzero"`
 	LogFormat      string        `json:"logFormat,omitempty"`
 	LogLevel       string        `json:"logLevel,omitempty"`
+}
+
+// SecretsConfig says what opens the secrets of specs.
+type SecretsConfig struct {
+	Identities []string `json:"identities,omitempty"` // files with private keys of age or SSH, read whenever one is needed
 }
 
 // What installs an operating system.

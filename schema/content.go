@@ -36,7 +36,7 @@ func newContent(kind Kind, data []byte) *content {
 
 // contentOf is newContent for what was read already.
 func contentOf(kind Kind, data []byte, doc *document, problems []Problem) *content {
-	c := &content{kind: kind, data: data, problems: problems, broken: true}
+	c := &content{kind: kind, data: data, problems: withoutSealed(problems), broken: true}
 	if doc == nil {
 		return c
 	}
@@ -59,7 +59,7 @@ func contentOf(kind Kind, data []byte, doc *document, problems []Problem) *conte
 		dst = c.device
 	}
 	into := reflect.ValueOf(dst).Elem()
-	c.problems = decodeDocument(doc, kind, into)
+	c.problems = withoutSealed(decodeDocument(doc, kind, into))
 	c.broken = hasErrors(c.problems)
 	if c.broken {
 		// Not filled where the schema refused it: take what fits.

@@ -4,7 +4,7 @@ import "maps"
 
 // The fields of a file that exclude each other, and of the agent's program:
 // setting one removes the others.
-var contentFields = []string{"content", "contentBase64", "source", "url"}
+var contentFields = []string{"content", "contentBase64", "source", "secret", "url"}
 
 // mergeSpec merges a part of a spec over a spec, as a JSON merge patch (RFC
 // 7386) with one addition: a file has one content, so a part that sets one of

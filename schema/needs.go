@@ -6,7 +6,8 @@ import (
 )
 
 // Needs lists the capabilities that a spec asks of an agent: "agent", "files",
-// "directories", "units" (also of a file that restarts one), "hooks", "hooks.if"
+// "files.secret" where one is, "directories", "units" (also of a file that
+// restarts one), "hooks", "hooks.if"
 // where one has a condition, "requires", "resources.disk" and its
 // like, "confirm",
 // "onDevice", "onDevice.<mode>" where that is not apply, "os", "os.<driver>" where the spec names one,
@@ -38,8 +39,12 @@ func Needs(spec map[string]any) []string {
 		}
 		needs = append(needs, field)
 	}
-	if files, _ := spec["files"].(map[string]any); changesUnits(files) {
+	files, _ := spec["files"].(map[string]any)
+	if changesUnits(files) {
 		needs = append(needs, "units")
+	}
+	if hasSecret(files) {
+		needs = append(needs, NeedsSecret)
 	}
 	if points, _ := spec["hooks"].(map[string]any); hasConditions(points) {
 		needs = append(needs, "hooks.if")
@@ -56,6 +61,18 @@ func Needs(spec map[string]any) []string {
 
 // NeedsObserve is the capability of only comparing a device with its spec.
 const NeedsObserve = "onDevice." + ModeObserve
+
+// NeedsSecret is the capability of opening the secrets of a spec.
+const NeedsSecret = "files.secret"
+
+func hasSecret(files map[string]any) bool {
+	for _, v := range files {
+		if file, _ := v.(map[string]any); file["secret"] != nil {
+			return true
+		}
+	}
+	return false
+}
 
 // changesUnits says whether a file restarts or reloads a unit when it changed.
 func changesUnits(files map[string]any) bool {

@@ -103,6 +103,7 @@ const (
 	rulePathClash         = "device-path-clash"
 	ruleContent           = "file-content"
 	ruleBase64            = "bad-base64"
+	ruleSealed            = "bad-secret"
 	ruleIncomplete        = "incomplete-spec"
 	ruleApplication       = "application-form"
 	ruleQuadletFile       = "quadlet-file"

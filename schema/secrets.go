@@ -56,7 +56,7 @@ func secretFindings(vars map[string]string) []finding {
 		if SecretLike(name, value) {
 			found = append(found, finding{pointer: "/spec/vars/" + escapePointer(name), rule: ruleSecret, warning: true,
 				msg:  fmt.Sprintf("the variable %s looks like a secret; whoever can read the repository can read it", quote(name)),
-				hint: "keep secrets on the device and name the file that holds them"})
+				hint: "make it the secret of a file, encrypted with gitopsd secret encrypt, or keep it on the device"})
 		}
 	}
 	sort.Slice(found, func(i, j int) bool { return found[i].pointer < found[j].pointer })

@@ -54,14 +54,16 @@ func (p *AgentProgram) Sum() string {
 }
 
 // File is one managed file. In the fleet repository exactly one of content,
-// contentBase64 and source is set; in an assignment source has become payload.
+// contentBase64, source and secret is set; in an assignment source has become
+// payload.
 type File struct {
 	Content       *string `json:"content,omitempty"`
 	ContentBase64 *string `json:"contentBase64,omitempty"`
 	Source        string  `json:"source,omitempty"`
 	Payload       string  `json:"payload,omitempty"` // "sha256:<hex>" of the rendered bytes
+	Secret        string  `json:"secret,omitempty"`  // an age file in its text form; only the device opens it
 	Template      bool    `json:"template,omitempty"`
-	Mode          string  `json:"mode,omitempty"` // quoted octal; "" = 0644
+	Mode          string  `json:"mode,omitempty"` // quoted octal; "" = 0644, of a secret 0600
 	Owner         string  `json:"owner,omitempty"`
 	Group         string  `json:"group,omitempty"`
 

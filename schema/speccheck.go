@@ -209,12 +209,12 @@ func contentFindings(file map[string]any, at string) []finding {
 			}
 		}
 	}
-	return found
+	return append(found, sealedFindings(file, at)...)
 }
 
 // contentsOf lists the contents that an entry has; one is what it should have.
 func contentsOf(file map[string]any) []string {
-	const most = 4
+	const most = 5
 	set := make([]string, 0, most)
 	for _, field := range contentFields {
 		if file[field] != nil {
@@ -242,9 +242,12 @@ func completeFindings(spec map[string]any, at string) []finding {
 	directories, _ := spec["directories"].(map[string]any)
 	for _, p := range sortedKeys(files) {
 		file, _ := files[p].(map[string]any)
-		if file["content"] == nil && file["contentBase64"] == nil && file["source"] == nil && file["payload"] == nil {
+		if len(contentsOf(file)) == 0 {
 			found = append(found, finding{pointer: at + "/files/" + escapePointer(p), rule: ruleContent, atKey: true,
-				msg: fmt.Sprintf("the file %s has no content", quote(p)), hint: "set content, contentBase64 or source"})
+				msg: fmt.Sprintf("the file %s has no content", quote(p)), hint: "set content, contentBase64, source or secret"})
+		}
+		if file["template"] == true && file["secret"] != nil {
+			found = append(found, sealedFindings(file, at+"/files/"+escapePointer(p))...)
 		}
 		if _, both := directories[p]; both {
 			found = append(found, finding{pointer: at + "/files/" + escapePointer(p), rule: rulePathClash, atKey: true,

@@ -171,7 +171,7 @@ func (a *app) agent(ctx context.Context, spec schema.AgentSpec, files *agentFile
 	for _, w := range files.warnings {
 		logger.Error("the configuration is not as it was written", "because", w)
 	}
-	warnOfReadable(logger, secretsOf(&spec.Repo, spec.Reports.Repo))
+	warnOfReadable(logger, agentSecrets(spec))
 	way, err := newControl(spec, root, logger)
 	if err != nil {
 		return err
@@ -183,7 +183,8 @@ func (a *app) agent(ctx context.Context, spec schema.AgentSpec, files *agentFile
 		Device: spec.Device, Root: root, AgentVersion: a.build.Version, InitialVersion: spec.InitialVersion, Control: control,
 		Interval: spec.Interval.D(defaultInterval), Heartbeat: spec.Heartbeat.D(defaultHeartbeat),
 		BusyCheck: spec.BusyCheck, OS: spec.OS, BootTimeout: spec.Boot.Timeout.D(defaultBootTimeout),
-		Protected: protectedPaths(root, files.file, spec, run.packaged), Warnings: files.now, Logger: logger,
+		Protected: protectedPaths(root, files.file, spec, run.packaged), Identities: spec.Secrets.Identities,
+		Warnings: files.now, Logger: logger,
 		Program: run.program,
 		// One question to control may ask two servers.
 		Progress: func(within time.Duration) { watched.working(within + 2*spec.Timeout.D(defaultTimeout)) },
@@ -314,7 +315,7 @@ func newControl(spec schema.AgentSpec, root string, logger *slog.Logger) (*agent
 func protectedPaths(root, file string, spec schema.AgentSpec, programs ...string) []string {
 	paths := []string{"/etc/gitopsd"}
 	outer := append(programs, file, dropInFolder(or(file, defaultAgentConfig)))
-	outer = append(outer, secretsOf(&spec.Repo, spec.Reports.Repo)...)
+	outer = append(outer, agentSecrets(spec)...)
 	for _, r := range []*schema.RepoConfig{&spec.Repo, spec.Reports.Repo} {
 		if r != nil && r.Credentials != nil {
 			outer = append(outer, r.Credentials.KnownHostsFile, r.Credentials.CAFile, r.Credentials.ClientCertFile)

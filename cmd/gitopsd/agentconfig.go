@@ -48,6 +48,7 @@ func agentSettings() *settings[schema.AgentSpec] {
 		text("device-refs", "prefix", "refs.devices", schema.DefaultDeviceRefs, "prefix of the refs that carry assignments", func(s *S) *string { return &s.Refs.Devices }),
 		text("report-refs", "prefix", "refs.reports", schema.DefaultReportRefs, "prefix of the refs that carry reports", func(s *S) *string { return &s.Refs.Reports }),
 		argv("busyCheck", func(s *S) []string { return s.BusyCheck }),
+		argv("secrets.identities", func(s *S) []string { return s.Secrets.Identities }),
 		ofOS("driver", func(o *schema.OSConfig) string { return or(o.Driver, schema.OSCommand) }),
 		ofOS("remote", func(o *schema.OSConfig) string { return o.Remote }),
 		ofOS("osName", func(o *schema.OSConfig) string { return o.OSName }),

@@ -53,7 +53,7 @@ func (o *localOptions) resolve(a *app) (*device, error) {
 	d := &device{root: or(f.root, or(spec.Root, "/"))}
 	d.state = reconcile.Config{
 		Device: spec.Device, Root: d.root, AgentVersion: a.build.Version, InitialVersion: spec.InitialVersion,
-		Heartbeat: spec.Heartbeat.D(defaultHeartbeat), OS: spec.OS, Protected: protectedPaths(d.root, f.file, spec),
+		Heartbeat: spec.Heartbeat.D(defaultHeartbeat), OS: spec.OS, Protected: protectedPaths(d.root, f.file, spec), Identities: spec.Secrets.Identities,
 	}
 	return d, nil
 }

@@ -41,7 +41,8 @@ prints it; this needs no agent. Contents of payloads are not at hand then: that
 they differ is told, and not how.
 
 What not everybody on the device may read is not shown, nor what looks like a
-secret; --secrets shows it, and reads the disk, which takes root.
+secret; --secrets shows it, and reads the disk, which takes root. What is
+encrypted in the fleet repository is never shown.
 
 Exit codes: 0 nothing differs; 1 it cannot be told; 3 something does.`,
 		Args: args(0, 0, ""),

@@ -6,7 +6,7 @@ import "github.com/spf13/cobra"
 func commands(a *app) []*cobra.Command {
 	return []*cobra.Command{
 		serveCommand(a), agentCommand(a), planCommand(a), simulateCommand(a), diffCommand(a), statusCommand(a), explainCommand(a), historyCommand(a),
-		validateCommand(a), renderCommand(a), initCommand(a), schemaCommand(a),
+		validateCommand(a), renderCommand(a), initCommand(a), schemaCommand(a), secretCommand(a),
 		demoCommand(a), doctorCommand(a), configCommand(a), completionCommand(a), versionCommand(a),
 	}
 }

@@ -35,6 +35,11 @@ func serveSecrets(spec schema.ServeSpec) []string {
 	return append(secretsOf(&spec.Repo, spec.Reports.Repo), spec.Webhook.SecretFile, spec.GitHub.TokenFile, spec.GitHub.App.PrivateKeyFile)
 }
 
+// agentSecrets are the files with secrets of an agent.
+func agentSecrets(spec schema.AgentSpec) []string {
+	return append(secretsOf(&spec.Repo, spec.Reports.Repo), spec.Secrets.Identities...)
+}
+
 // readByAll are those of the files that every user of this machine can read.
 func readByAll(files []string) []string {
 	files = slices.DeleteFunc(slices.Clone(files), func(f string) bool { return f == "" || !canAllRead(f) })

@@ -130,15 +130,15 @@ type lineID struct {
 
 func lineOf(p schema.Problem) lineID { return lineID{p.File, p.Line} }
 
-// ruleSecret is what package schema says of a value that should not be in a
+// secretRules are what package schema says of a value that should not be in a
 // repository. What stands there is not repeated, whatever else is wrong with
 // it: what a terminal shows is soon pasted elsewhere.
-const ruleSecret = "secret-in-vars"
+var secretRules = map[string]bool{"secret-in-vars": true, "bad-secret": true}
 
 func secretLines(problems []schema.Problem) map[lineID]bool {
 	lines := map[lineID]bool{}
 	for _, p := range problems {
-		if p.Rule == ruleSecret {
+		if secretRules[p.Rule] {
 			lines[lineOf(p)] = true
 		}
 	}

@@ -26,6 +26,9 @@ func (c *comparison) content(a, b element) *Content {
 	if known, is := c.contents.seen[key]; is {
 		return known
 	}
+	if from.sealed || to.sealed {
+		return &Content{From: from.size, To: to.size, Lines: []Line{}, Hidden: "it is encrypted"}
+	}
 	if c.contents.tooMuch(from, to) {
 		return &Content{From: from.size, To: to.size, Lines: []Line{}, Hidden: "there is more than is looked into"}
 	}
@@ -76,6 +79,7 @@ func (e element) orName(o element) string {
 type pending struct {
 	source
 	digest string // of the payload; "" = the data is here
+	sealed bool   // it is for the device alone
 }
 
 // contentOf finds the content of a file, and a key that is equal where the
@@ -92,6 +96,9 @@ func contentOf(e element, side Side) (pending, string) {
 	if encoded, ok := file["contentBase64"].(string); ok {
 		data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(encoded), ""))
 		return pending{source: source{size: int64(len(data)), data: data, read: true, err: err}}, "text " + string(data)
+	}
+	if sealed, ok := file["secret"].(string); ok {
+		return pending{source: source{size: int64(len(sealed))}, sealed: true}, "secret " + sealed
 	}
 	digest, ok := file["payload"].(string)
 	if !ok {

@@ -138,7 +138,7 @@ func pointer(keys []string) string {
 }
 
 // contentKeys are the ways in which a file has its content.
-var contentKeys = []string{"content", "contentBase64", "payload"}
+var contentKeys = []string{"content", "contentBase64", "payload", "secret"}
 
 // hasText says whether an element may have the content of a file.
 func (e element) hasText() bool {

@@ -65,9 +65,13 @@ func (a *application) pass(err error) error {
 	return nil
 }
 
-// refuse stops at what cannot be had here, before anything changes.
+// refuse stops at what cannot be had here, before anything changes. Where errors
+// are gone past, such a path stays as it is.
 func (a *application) refuse() error {
 	for _, w := range a.wants {
+		if w.err == nil {
+			w.err = a.open(w)
+		}
 		if w.err != nil {
 			if err := a.pass(w.err); err != nil {
 				return err

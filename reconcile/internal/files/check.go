@@ -9,7 +9,8 @@ import (
 )
 
 // Check finds what can never work here (permanent failures), changing nothing.
-// A payload that cannot be had is told with the class of its own error.
+// A payload that cannot be had is told with the class of its own error, and so is
+// a secret that the device has no key for.
 func (c *Controller) Check(spec *schema.Spec, p Payloads) error {
 	wants, err := c.wants(spec)
 	errs := []error{err}
@@ -17,6 +18,9 @@ func (c *Controller) Check(spec *schema.Spec, p Payloads) error {
 	for _, w := range wants {
 		if w.err == nil {
 			w.err = c.inTheWay(w, byReal)
+		}
+		if w.err == nil {
+			w.err = c.open(w)
 		}
 		if w.err == nil && !w.dir && w.size < 0 {
 			_, w.err = w.bytes(p)

@@ -16,7 +16,7 @@ type Side struct {
 	UID, GID int
 	Size     int64 // in bytes; -1 = of a payload that is not here
 	// Read gives the content of a file of at most limit bytes; nil for a
-	// folder, and for what is no regular file.
+	// folder, for what is no regular file, and for a secret of the spec.
 	Read func(limit int64) ([]byte, error)
 }
 
@@ -44,6 +44,9 @@ func (c *Controller) Compare(spec *schema.Spec, p Payloads) ([]Difference, error
 		if w.err == nil {
 			w.err = c.inTheWay(w, byReal)
 		}
+		if w.err == nil {
+			w.err = c.open(w)
+		}
 		if w.err != nil {
 			keep[w.spec] = true
 			list = append(list, Difference{Path: w.spec, Dir: w.dir, Err: w.err})
@@ -55,7 +58,7 @@ func (c *Controller) Compare(spec *schema.Spec, p Payloads) ([]Difference, error
 		}
 		d := Difference{Path: w.spec, Dir: w.dir, Err: err, From: c.present(w.real)}
 		d.To = &Side{Mode: octal(w.meta.Mode), UID: w.meta.UID, GID: w.meta.GID, Size: w.size}
-		if !w.dir {
+		if !w.dir && !w.secret {
 			d.To.Read = bounded(w.size, func() ([]byte, error) { return w.bytes(p) })
 		}
 		list = append(list, d)

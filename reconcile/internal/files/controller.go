@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gitopsd/gitopsd/reconcile/internal/disk"
+	"github.com/gitopsd/gitopsd/reconcile/internal/secrets"
 	"github.com/gitopsd/gitopsd/schema"
 )
 
@@ -18,22 +19,25 @@ type Payloads func(digest string) ([]byte, error)
 // Config of a Controller.
 type Config struct {
 	Root      *disk.Root
-	State     string           // folder below the root: "/var/lib/gitopsd"
-	Protected []string         // further paths that no spec may touch
-	Warn      func(error)      // told what a person should know but stops nothing; nil = nobody
-	Now       func() time.Time // dates what is set aside; nil = time.Now
+	State     string   // folder below the root: "/var/lib/gitopsd"
+	Protected []string // further paths that no spec may touch
+	// Identities open the secrets of specs.
+	Identities secrets.Identities
+	Warn       func(error)      // told what a person should know but stops nothing; nil = nobody
+	Now        func() time.Time // dates what is set aside; nil = time.Now
 }
 
 // Controller manages the files and directories of a spec; what it put on the
 // device stands in managed.json, with a copy of what was there before.
 type Controller struct {
-	root      *disk.Root
-	state     string
-	protected []string
-	warn      func(error)
-	now       func() time.Time
-	ids       ids
-	managed   map[string]*entry // by resolved path
+	root       *disk.Root
+	state      string
+	protected  []string
+	identities secrets.Identities
+	warn       func(error)
+	now        func() time.Time
+	ids        ids
+	managed    map[string]*entry // by resolved path
 	// unsaved: the two records do not both say the same as memory. Power went
 	// between them, or one could not be written.
 	unsaved bool
@@ -46,7 +50,7 @@ func New(c Config) (*Controller, error) {
 		return nil, errors.New("files: root and state folder are needed")
 	}
 	ctl := &Controller{
-		root: c.Root, state: path.Clean(c.State), protected: c.Protected,
+		root: c.Root, state: path.Clean(c.State), protected: c.Protected, identities: c.Identities,
 		warn: c.Warn, now: c.Now, ids: ids{root: c.Root},
 	}
 	if ctl.warn == nil {
@@ -130,6 +134,9 @@ func (c *Controller) asWanted(w *want) (bool, error) {
 // sameContent compares a regular file's content. Sizes are compared first,
 // and a file is read piece by piece, because it may be large.
 func (c *Controller) sameContent(w *want, info fs.FileInfo) (bool, error) {
+	if err := c.open(w); err != nil {
+		return false, err
+	}
 	if w.size >= 0 && info.Size() != w.size {
 		return false, nil
 	}

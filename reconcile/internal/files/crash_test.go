@@ -30,6 +30,7 @@ func oldSpec() *schema.Spec {
 		Files: map[string]*schema.File{
 			"/etc/a": file("old a", "0644"), "/etc/both": file("same in both", ""), "/etc/gone": file("old only", "0600"),
 			"/opt/app/x": file("old x", "0755"), "/opt/type": file("a file in the old", ""), "/etc/usr": file("over the user's", ""),
+			"/etc/secret": secret("old secret", ""), "/etc/secret-both": secret("same in both", "0640"), "/etc/told": secret("a secret in the old", ""),
 		},
 		Directories: map[string]*schema.Directory{"/opt/data": {Mode: "0700"}, "/opt/kept": {Mode: "0711"}},
 	}
@@ -40,7 +41,8 @@ func newSpec() *schema.Spec {
 		Files: map[string]*schema.File{
 			"/etc/a": file("new a", "0640"), "/etc/both": file("same in both", ""), "/etc/over": file("new over", "4755"),
 			"/opt/app/x": file("old x", "0700"), "/opt/type/f": file("a folder in the new", ""), "/opt/deep/er/n": file("new n", ""),
-			"/opt/data/in": file("", ""),
+			"/opt/data/in": file("", ""), "/etc/secret": secret("new secret", ""), "/etc/secret-both": secret("same in both", "0640"),
+			"/etc/told": file("told in the new", ""),
 		},
 		Directories: map[string]*schema.Directory{"/opt/type": {Mode: "0750"}, "/opt/kept": {Mode: "0700"}, "/opt/user": {Mode: "0700"}},
 	}

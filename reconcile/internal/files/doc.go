@@ -16,6 +16,8 @@
 // interrupted anywhere and called again with either spec: the device ends on
 // that one, byte for byte, and nothing of the other stays. Labels, access
 // lists and user attributes stay with the path; an original comes back with
-// all of its own. What is already as wanted is not written. A file without an
-// owner belongs to the agent's own user. A Controller is for one goroutine.
+// all of its own. What is already as wanted is not written. A secret is opened in
+// memory, to be compared and written, and stands in its own file only. A file
+// without an owner belongs to the agent's own user. A Controller is for one
+// goroutine.
 package files

@@ -28,10 +28,12 @@ type device struct {
 	dir   string
 	ctl   *Controller
 	warns []string
+
+	identities []string
 }
 
 func newDevice(t *testing.T) *device {
-	d := &device{t: t, dir: tempDir(t)}
+	d := &device{t: t, dir: tempDir(t), identities: []string{newIdentity(t)}}
 	d.start(nil)
 	return d
 }
@@ -55,7 +57,7 @@ func (d *device) start(step func(op, path string) error) {
 		d.t.Fatal(err)
 	}
 	d.t.Cleanup(func() { _ = root.Close() })
-	d.ctl, err = New(Config{Root: root, State: state, Warn: func(err error) { d.warns = append(d.warns, err.Error()) }})
+	d.ctl, err = New(Config{Root: root, State: state, Identities: d.identities, Warn: func(err error) { d.warns = append(d.warns, err.Error()) }})
 	if err != nil {
 		d.t.Fatal(err)
 	}

@@ -44,7 +44,11 @@ type want struct {
 	sum  string // sha256 of the content, hex
 	size int64  // of the content; -1 = a payload, not known before reading
 	data []byte // nil = the payload sum
-	err  error  // why it cannot be had here; nothing else is to be relied on then
+	// secret is a file that nobody is shown; sealed is what it is encrypted as,
+	// "" once sum, size and data are known.
+	secret bool
+	sealed string
+	err    error // why it cannot be had here; nothing else is to be relied on then
 	// blocked is set where a parent is a file now; it may be one that goes.
 	blocked error
 }
@@ -100,9 +104,13 @@ func (c *Controller) wants(spec *schema.Spec) ([]*want, error) {
 	}
 	for p, f := range spec.Files {
 		w := &want{spec: p}
+		mode := fileMode
+		if f != nil && f.Secret != "" {
+			mode = secretMode
+		}
 		if f == nil {
 			w.err = w.permanent("it has no content")
-		} else if w.err = c.fill(w, f.Mode, fileMode, f.Owner, f.Group); w.err == nil {
+		} else if w.err = c.fill(w, f.Mode, mode, f.Owner, f.Group); w.err == nil {
 			w.err = w.fillContent(f)
 		}
 		wants = append(wants, w)
@@ -152,27 +160,38 @@ func (c *Controller) fill(w *want, mode string, def fs.FileMode, owner, group st
 var payloadDigest = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 
 func (w *want) fillContent(f *schema.File) error {
+	set := 0
+	for _, is := range []bool{f.Content != nil, f.ContentBase64 != nil, f.Payload != "", f.Secret != ""} {
+		if is {
+			set++
+		}
+	}
 	switch {
-	case f.Content != nil && f.ContentBase64 == nil && f.Payload == "":
-		w.data = []byte(*f.Content)
-	case f.ContentBase64 != nil && f.Content == nil && f.Payload == "":
+	case set != 1:
+		return w.permanent("exactly one of content, contentBase64, payload and secret is wanted")
+	case f.Content != nil:
+		w.hold([]byte(*f.Content))
+	case f.ContentBase64 != nil:
 		data, err := base64.StdEncoding.DecodeString(*f.ContentBase64)
 		if err != nil {
 			return w.permanent("contentBase64: %w", err)
 		}
-		w.data = data
-	case f.Payload != "" && f.Content == nil && f.ContentBase64 == nil:
+		w.hold(data)
+	case f.Secret != "":
+		w.secret, w.sealed = true, f.Secret
+	default:
 		if !payloadDigest.MatchString(f.Payload) {
 			return w.permanent("payload %q is not sha256:<64 hex digits>", f.Payload)
 		}
 		w.sum, w.size = strings.TrimPrefix(f.Payload, "sha256:"), -1
-		return nil
-	default:
-		return w.permanent("exactly one of content, contentBase64 and payload is wanted")
 	}
-	sum := sha256.Sum256(w.data)
-	w.sum, w.size = hex.EncodeToString(sum[:]), int64(len(w.data))
 	return nil
+}
+
+// hold takes content that is in memory.
+func (w *want) hold(data []byte) {
+	sum := sha256.Sum256(data)
+	w.data, w.sum, w.size = data, hex.EncodeToString(sum[:]), int64(len(data))
 }
 
 // bytes gives the content, checked against its sum.

@@ -1,0 +1,112 @@
+package secrets
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"filippo.io/age"
+	"filippo.io/age/agessh"
+	"filippo.io/age/armor"
+	"golang.org/x/crypto/ssh"
+
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+// ErrNoIdentity says that the device has no key for a secret. It may be given
+// one at any time.
+var ErrNoIdentity = errors.New("no identity of this device opens it")
+
+// errDamaged is about a secret that no key would open. What age says of it stays
+// out: it repeats what it read.
+var errDamaged = errors.New("the age file is damaged; encrypt it again")
+
+// maxIdentity bounds a file with identities in bytes: hundreds of them.
+const maxIdentity = 64 << 10
+
+// Identities are files with private keys: one with a key of age in each line, or
+// one with a key of SSH.
+type Identities []string
+
+// Open gives what is in a secret. The error is [ErrNoIdentity], with what is
+// wrong with the files if anything is, or about the secret itself.
+func (files Identities) Open(sealed string) ([]byte, error) {
+	if len(sealed) > schema.MaxSecret {
+		return nil, errDamaged
+	}
+	keys, trouble := files.read()
+	opened, err := age.Decrypt(armor.NewReader(strings.NewReader(sealed)), append(keys, nobody{})...)
+	var none *age.NoIdentityMatchError
+	switch {
+	case errors.As(err, &none):
+		return nil, fmt.Errorf("%w%s", ErrNoIdentity, trouble)
+	case err != nil:
+		return nil, errDamaged
+	}
+	data, err := io.ReadAll(opened)
+	if err != nil {
+		return nil, errDamaged
+	}
+	return data, nil
+}
+
+// nobody opens nothing: a secret is looked at where there is no key, too.
+type nobody struct{}
+
+func (nobody) Unwrap([]*age.Stanza) ([]byte, error) { return nil, age.ErrIncorrectIdentity }
+
+// read gives the keys that can be read, and says what is wrong with the others.
+func (files Identities) read() (keys []age.Identity, trouble string) {
+	for _, file := range files {
+		found, err := readIdentity(file)
+		if err != nil {
+			trouble += "; " + file + ": " + err.Error()
+		}
+		keys = append(keys, found...)
+	}
+	return keys, trouble
+}
+
+func readIdentity(file string) ([]age.Identity, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, bare(err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxIdentity+1))
+	if err != nil {
+		return nil, bare(err)
+	}
+	if len(data) > maxIdentity {
+		return nil, errors.New("it is too large for a key")
+	}
+	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("-----BEGIN")) {
+		keys, err := age.ParseIdentities(bytes.NewReader(data))
+		if err != nil {
+			return nil, errors.New("it holds no identity of age, and no key of SSH")
+		}
+		return keys, nil
+	}
+	key, err := agessh.ParseIdentity(data)
+	var locked *ssh.PassphraseMissingError
+	switch {
+	case errors.As(err, &locked):
+		return nil, errors.New("the key has a passphrase, which nobody enters here")
+	case err != nil:
+		return nil, errors.New("it is no key of SSH of the kind ed25519 or rsa")
+	}
+	return []age.Identity{key}, nil
+}
+
+// bare is what the operating system said, without the name of the file.
+func bare(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
