@@ -8,6 +8,7 @@ import (
 
 	"filippo.io/age"
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/gitopsd/gitopsd/internal/seal"
 	"github.com/gitopsd/gitopsd/schema"
@@ -113,6 +114,9 @@ another text for another version.`, schema.MaxSecret>>10),
 		}
 		var content []byte
 		if len(args) == 0 || args[0] == "-" {
+			if f, ok := a.in.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+				a.sayln("the secret is read from here, and seen while it is typed; Ctrl-D on a line of its own ends it")
+			}
 			content, err = readAll(a.in, "standard input", schema.MaxSecret)
 		} else {
 			content, err = readLimited(args[0], schema.MaxSecret)

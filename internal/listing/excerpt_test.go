@@ -1,10 +1,12 @@
 package listing
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"github.com/gitopsd/gitopsd/internal/view"
 	"github.com/gitopsd/gitopsd/schema"
 )
 
@@ -76,5 +78,22 @@ func TestLines(t *testing.T) {
 	var none *Lines
 	if _, has := none.at("a", 1); has {
 		t.Error("no lines have a line")
+	}
+}
+
+// A line with what should not be in a repository is not shown, whatever else is
+// wrong with it.
+func TestSecretLinesAreNotShown(t *testing.T) {
+	for rule := range secretRules {
+		if !slices.ContainsFunc(schema.Rules(), func(r schema.Rule) bool { return r.Name == rule }) {
+			t.Errorf("there is no rule %s", rule)
+		}
+		r := &Result{Lines: NewLines(source{"a": "first: one\npassword: hunter2\n"}, []schema.Entry{{Path: "a"}}), Problems: []schema.Problem{
+			{File: "a", Line: 1, Column: 1, Rule: "unknown-field"}, {File: "a", Line: 2, Column: 1, Rule: "unknown-field"}, {File: "a", Line: 2, Column: 11, Rule: rule},
+		}}
+		var b strings.Builder
+		if err := WriteText(&b, r, view.Look{Width: 60}); err != nil || !strings.Contains(b.String(), "first: one") || strings.Contains(b.String(), "hunter2") {
+			t.Errorf("%s: %v\n%s", rule, err, b.String())
+		}
 	}
 }

@@ -89,3 +89,21 @@ func TestContentsAreLookedIntoOnce(t *testing.T) {
 		t.Errorf("more is looked into than may be: %d reads, %+v", reads, c)
 	}
 }
+
+// What is encrypted on one side is shown on neither: the other one may be what it
+// was before somebody encrypted it.
+func TestSecretsAreNotShown(t *testing.T) {
+	side := func(field, text string) Side {
+		return Side{Spec: map[string]any{"files": map[string]any{"/etc/x": map[string]any{field: text}}}}
+	}
+	plain, one, other := side("content", "hunter2\n"), side("secret", "-----BEGIN hunter2\n"), side("secret", "-----BEGIN hunter3\n")
+	for _, sides := range [][2]Side{{plain, one}, {one, other}, {one, plain}} {
+		changes := (&comparison{from: sides[0], to: sides[1], contents: newContents(), lines: shownLines}).changes()
+		if len(changes) != 1 || len(changes[0].Fields) > 0 || changes[0].Content == nil || changes[0].Content.Hidden != "it is encrypted" || len(changes[0].Content.Lines) > 0 {
+			t.Errorf("%v: %+v", sides, changes)
+		}
+	}
+	if changes := (&comparison{from: one, to: one, contents: newContents()}).changes(); len(changes) > 0 {
+		t.Errorf("the same: %+v", changes)
+	}
+}
