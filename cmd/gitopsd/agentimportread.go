@@ -151,20 +151,20 @@ func (i *imported) quadlets(app *reconcile.LiveApplication, taken map[string]str
 	return all
 }
 
-// compose is a compose file as a spec writes it, with what a release cannot take
-// over of the project that runs.
+// compose is a compose file as a spec writes it, with what a release may not
+// take over of the project that runs.
 func (i *imported) compose(name string, c *reconcile.LiveCompose) map[string]any {
 	one := i.content(c.File)
 	if c.Env != nil {
 		one["envFile"] = i.content(c.Env)
 	}
 	if c.Runs {
-		i.notes = append(i.notes, fmt.Sprintf("the containers of the project %s are not taken over: the first release makes them anew, once; named volumes stay, and those without a name go with their containers", name))
+		i.notes = append(i.notes, fmt.Sprintf("the containers of the project %s are taken over where podman-compose would make them in no other way, which gitopsd agent diff says; otherwise the first release makes them anew, once: named volumes stay, and those without a name go with their containers", name))
 	} else {
 		i.notes = append(i.notes, fmt.Sprintf("no containers of a project %s are here: what runs from %s by docker, or under another name, goes on beside the application, with other volumes, until somebody ends it", name, c.File.Path))
 	}
 	i.notes = append(i.notes,
-		fmt.Sprintf("what starts the project %s with the machine now, such as a unit of systemd, is not in the document: disable it when the first release is there", name),
+		fmt.Sprintf("what starts the project %s with the machine now, such as a unit of systemd, is not in the document: disable it when the first release is there, without stopping it", name),
 		fmt.Sprintf("variables of %s that came from the environment of a shell are not in the document; those that it needs belong into env", c.File.Path))
 	return one
 }

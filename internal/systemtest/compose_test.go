@@ -3,7 +3,6 @@
 package systemtest
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -139,40 +138,4 @@ func TestSystemCompose(t *testing.T) {
 			t.Errorf("the folder %s stays", p)
 		}
 	}
-	b.importCompose(image)
-}
-
-// importCompose writes down a project that somebody runs by hand: its first
-// release makes the containers anew, on the same volume, and is all that there
-// is of them.
-func (b *box) importCompose(image string) {
-	b.f.Helper()
-	b.Write("/opt/shop/compose.yaml", `services:
-  web: {image: "`+image+`:${TAG}", container_name: web, ports: ["8080:8080"], volumes: ["data:/data"], restart: always}
-volumes: {data: {}}
-`, 0o644)
-	b.Write("/opt/shop/.env", "TAG=1\n", 0o644)
-	b.Run("sh", "-c", "cd /opt/shop && podman-compose up --detach")
-	b.f.wait("the project by hand", func() error { return b.serves("one") })
-	doc := b.Run("sh", "-c", "gitopsd agent import --device gw-1 --label role=gateways --application shop 2>/dev/null")
-	if want := "# the containers of the project shop are not taken over"; !strings.HasPrefix(doc, want) {
-		b.f.Errorf("the document does not begin with %q:\n%s", want, doc)
-	}
-	id := b.Run("podman", "inspect", "--format", "{{.Id}}", "web")
-	b.f.write("devices/gw-1.yaml", doc)
-	b.f.push("gw-1 as it is")
-	b.f.wait("a container of the release", func() error {
-		if now, err := b.Try(b.f.Context(), "podman", "inspect", "--format", "{{.Id}}", "web"); err != nil || now == id {
-			return fmt.Errorf("it is %s (%v)", now, err)
-		}
-		return errors.Join(b.serves("one"), b.prints("active", "systemctl", "is-active", "compose-shop.service"))
-	})
-	b.f.is("gw-1", "Current", "v6.0.0")
-	b.must("on the volume of before", b.prints("one one", "cat", "/var/lib/containers/storage/volumes/shop_data/_data/starts"))
-	b.f.device("gw-1", "gateways")
-	b.f.push("without it")
-	b.f.wait("nothing of it is left", func() error {
-		return errors.Join(b.prints("", "podman", "ps", "--all", "--quiet"), b.prints("", "podman", "pod", "ps", "--quiet"),
-			b.prints("podman", "podman", "network", "ls", "--format", "{{.Name}}"))
-	})
 }

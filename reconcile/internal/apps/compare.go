@@ -12,7 +12,7 @@ import (
 type Change struct {
 	Name string
 	Do   string // in the words of [schema.Difference]
-	Why  string // one that is as wanted does not run; "" = it is not as wanted
+	Why  string // what of it does not run as wanted; "" = its files are not as wanted
 }
 
 // Compare lists the applications that an update to the spec would start,
@@ -44,7 +44,13 @@ func (c *Controller) Compare(ctx context.Context, spec *schema.Spec, p Payloads,
 	for _, w := range all {
 		switch was := r.Apps[w.name]; {
 		case was == nil && slices.ContainsFunc(drift, w.has):
-			do[w.name] = schema.DoCreate
+			asWanted, reason, err := c.unmanaged(ctx, w)
+			if err != nil {
+				return nil, err
+			}
+			if !asWanted {
+				do[w.name], why[w.name] = schema.DoCreate, reason
+			}
 		case was == nil:
 			perhaps = append(perhaps, w.name)
 		case was.Hash == w.hash:

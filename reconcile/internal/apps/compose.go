@@ -164,19 +164,11 @@ func (c *Controller) Compose() bool {
 // dryCompose has podman-compose read a file as it would to run it: every one of
 // its versions does that to list containers. What it refuses, no try can change.
 func (c *Controller) dryCompose(ctx context.Context, w *want) error {
-	dir := path.Join(c.State, "apps-check")
-	host, err := c.writeCheck(dir, []*want{w})
-	if err != nil {
-		return err
-	}
-	host = path.Join(host, w.name)
-	argv := []string{"podman-compose", "--project-name", w.name, "--file", path.Join(host, schema.ComposeFileName), "ps", "--quiet"}
-	_, err = c.Run(ctx, argv, host, nil, composeLimit, maxListed)
+	_, host, err := c.compose(ctx, w, func(host string) []string {
+		return []string{"podman-compose", "--project-name", w.name, "--file", path.Join(host, schema.ComposeFileName), "ps", "--quiet"}
+	})
 	if ctx.Err() != nil {
 		return ctx.Err()
-	}
-	if err := c.sweepCheck(dir); err != nil {
-		c.Warn(err)
 	}
 	var exit *hooks.Exit
 	switch {
@@ -190,6 +182,23 @@ func (c *Controller) dryCompose(ctx context.Context, w *want) error {
 		return failure.Retryable(component, w.name, "podman-compose: %w", err)
 	}
 	return nil
+}
+
+// compose runs podman-compose where the files of an application are put for it
+// to read, in a folder of the host.
+func (c *Controller) compose(ctx context.Context, w *want, argv func(host string) []string) (out, host string, err error) {
+	dir := path.Join(c.State, "apps-check")
+	if host, err = c.writeCheck(dir, []*want{w}); err != nil {
+		return "", "", err
+	}
+	host = path.Join(host, w.name)
+	out, err = c.Run(ctx, argv(host), host, nil, composeLimit, maxListed)
+	if ctx.Err() == nil {
+		if err := c.sweepCheck(dir); err != nil {
+			c.Warn(err)
+		}
+	}
+	return out, host, err
 }
 
 // removeProject removes what is left of a project in podman; volumes stay.

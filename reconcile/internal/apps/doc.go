@@ -5,7 +5,8 @@
 // It refuses what that generator and podman-compose refuse, and units that
 // would take the place of the agent's own. It deletes no volume and no image
 // that it did not pull. It writes no file of theirs itself, and no unit: package
-// files puts them where [Files] says.
+// files puts them where [Files] says. A drop-in below /run is its own, while
+// systemd takes note of containers that ran before they were ours.
 // It asks nobody whether an update may start and counts no tries; package
 // reconcile does.
 //

@@ -35,6 +35,8 @@ type world struct {
 	images   map[string]string
 	networks map[string]bool
 	projects map[string]map[string]*fakeContainer // of compose, by service
+	idle     map[string]bool                      // units of compose whose start and stop do nothing, as read last
+	mute     bool                                 // podman-compose does not say what it would do
 	left     map[string]string                    // unit → lines of its containers and their pods
 	contains func(look int) string                // lines that podman shows of the containers of quadlets; nil = none
 	contents int                                  // looks at them

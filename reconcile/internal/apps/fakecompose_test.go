@@ -1,6 +1,8 @@
 package apps
 
 import (
+	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -16,6 +18,9 @@ import (
 type fakeContainer struct {
 	text, state, status string
 	exit, restarts      int
+	name                string // "" = that of its service
+	image               string // its id
+	made                []string
 	flaps               bool // podman starts it again before each look
 }
 
@@ -47,6 +52,11 @@ func projectOf(unit string) string {
 
 // loadCompose reads the units of compose files, as systemd does.
 func (w *world) loadCompose() error {
+	w.idle = map[string]bool{}
+	drops, _ := filepath.Glob(filepath.Join(w.dir, runUnitFolder, "compose-*.service.d/*"))
+	for _, p := range drops {
+		w.idle[strings.TrimSuffix(filepath.Base(filepath.Dir(p)), ".d")] = true
+	}
 	found, _ := filepath.Glob(filepath.Join(w.dir, unitFolder, "compose-*.service"))
 	for _, p := range found {
 		text, err := os.ReadFile(p)
@@ -68,6 +78,10 @@ func (w *world) composeText(project string) string {
 func (w *world) doCompose(verb units.Verb, unit, project string, loaded bool) {
 	text := w.composeText(project)
 	switch {
+	case w.idle[unit] && verb == units.Stop:
+		delete(w.running, unit)
+	case w.idle[unit]:
+		w.running[unit] = text
 	case verb == units.Stop:
 		delete(w.running, unit)
 		delete(w.failed, unit)
@@ -95,7 +109,7 @@ func (w *world) up(project, text string) {
 		if c := w.projects[project][s.Name]; c != nil && c.state == "running" {
 			continue
 		}
-		c := &fakeContainer{text: text, state: "running", status: "Up 2 seconds"}
+		c := &fakeContainer{text: text, state: "running", status: "Up 2 seconds", image: w.images[s.Image], made: madeBy(project, text, &s)}
 		switch {
 		case strings.Contains(s.Image, w.broken):
 			c.state, c.exit = "exited", 3
@@ -109,11 +123,61 @@ func (w *world) up(project, text string) {
 	}
 }
 
+// madeBy is the command that podman-compose makes a container with.
+func madeBy(project, text string, s *schema.ComposeService) []string {
+	return []string{
+		"podman", "run", "--name=" + project + "_" + s.Name + "_1", "-d", "--requires=b,a",
+		"--label", fmt.Sprintf("io.podman.compose.config-hash=%x", sha256.Sum256([]byte(text))),
+		"--label", "com.docker.compose.project.working_dir=/opt/" + project + " of mine", "--label", "com.docker.compose.project.config_files=compose.yaml",
+		"-e", "A=b c", s.Image,
+	}
+}
+
+// ref is the image of a service.
+func ref(text, name string) string {
+	file, _ := schema.ReadCompose("shop", []byte(text))
+	for _, s := range file.Services {
+		if s.Name == name {
+			return s.Image
+		}
+	}
+	return "none"
+}
+
+// dryRun is what podman-compose tells of what it would do.
+func dryRun(line string) string {
+	_, at, _ := strings.Cut(line, "--file=")
+	at, _, _ = strings.Cut(at, " ")
+	project := filepath.Base(filepath.Dir(at))
+	text, _ := os.ReadFile(at)
+	file, _ := schema.ReadCompose(project, text)
+	out := "INFO:podman_compose:true pod exists pod_" + project + "\n"
+	for _, s := range file.Services {
+		if s.Optional {
+			continue
+		}
+		run := strings.Join(madeBy(project, string(text), &s), " ")
+		run = strings.NewReplacer("podman run", "true run", "b,a", "a,b", "/opt/"+project+" of mine", filepath.Dir(at), "=compose.yaml", "="+at).Replace(run)
+		out += "INFO:podman_compose:" + run + "\n"
+	}
+	return strings.TrimSpace(out)
+}
+
 // runCompose is podman-compose, and what podman does to projects.
 func (w *world) runCompose(argv []string, line string) (out string, err error, mine bool) {
 	_, project, filtered := strings.Cut(line, projectLabel)
 	project, _, _ = strings.Cut(project, " ")
 	switch {
+	case strings.Contains(line, "--dry-run"):
+		if w.mute {
+			return "usage: podman-compose", exit(2, "usage: podman-compose"), true
+		}
+		return dryRun(line), nil, true
+	case strings.HasPrefix(line, "podman container inspect"):
+		project, service, _ := strings.Cut(strings.TrimPrefix(argv[len(argv)-1], "id-"), "-")
+		c := w.projects[project][service]
+		text, err := json.Marshal(c.made)
+		return fmt.Sprintf("%s %s %s\n", c.image, ref(c.text, service), text), err, true
 	case argv[0] == "podman-compose":
 		for i, arg := range argv {
 			if arg == "--file" {
@@ -140,7 +204,11 @@ func (w *world) runCompose(argv []string, line string) (out string, err error, m
 			if c.flaps {
 				c.restarts++
 			}
-			out += fmt.Sprintf("id-%s|%s_%s_1|%s||%s|%d|%d|%s\n", name, project, name, name, c.state, c.exit, c.restarts, c.status)
+			called := c.name
+			if called == "" {
+				called = project + "_" + name + "_1"
+			}
+			out += fmt.Sprintf("id-%s-%s|%s|%s||%s|%d|%d|%s\n", project, name, called, name, c.state, c.exit, c.restarts, c.status)
 		}
 		return out, nil, true
 	case "network":

@@ -17,7 +17,7 @@ import (
 // that is named by its digest is pulled where it is missing, and podman checks
 // the digest. One with a tag is also pulled where the application is new or
 // changes: that is when a tag that has moved is followed. One that is new to us
-// and has its files already is neither. Failures are retryable. Nothing that
+// and runs as it is to, or has its files already, is neither. Failures are retryable. Nothing that
 // runs is changed.
 func (c *Controller) Prefetch(ctx context.Context, spec *schema.Spec, p Payloads) error {
 	all, err := wants(spec, p)
@@ -31,7 +31,14 @@ func (c *Controller) Prefetch(ctx context.Context, spec *schema.Spec, p Payloads
 	var due []missing
 	for _, w := range all {
 		was := r.Apps[w.name]
-		changes := was == nil && !c.stands(w) || was != nil && was.Hash != w.hash
+		changes := was != nil && was.Hash != w.hash
+		if was == nil && !c.stands(w) {
+			asWanted, _, err := c.unmanaged(ctx, w)
+			if err != nil {
+				return err
+			}
+			changes = !asWanted
+		}
 		for _, ref := range w.images {
 			if slices.ContainsFunc(due, func(m missing) bool { return m.ref == ref }) {
 				continue
@@ -113,6 +120,9 @@ func (c *Controller) Settle(ctx context.Context, spec *schema.Spec, p Payloads) 
 	}
 	now := map[string]string{}
 	for _, w := range all {
+		if a := r.Apps[w.name]; a != nil && a.byHand() { // from now on they are ours
+			a.Taken = ""
+		}
 		for _, ref := range w.images {
 			if now[ref], err = c.imageID(ctx, ref); err != nil {
 				return failed(ctx, w.name, ref, err)

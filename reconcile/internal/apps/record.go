@@ -20,6 +20,8 @@ type record struct {
 	Apps   map[string]*applied `json:"apps,omitempty"`
 	// Reload: systemd has not read the quadlet files anew since they changed.
 	Reload bool `json:"reload,omitempty"`
+	// Forget are units that systemd is to forget, while what they run goes on.
+	Forget []string `json:"forget,omitempty"`
 	// Current and Before are the images of the current spec and of the one
 	// before, by reference, as they were when the spec succeeded.
 	Current map[string]string `json:"current,omitempty"`
@@ -38,6 +40,13 @@ type applied struct {
 	// and go on running where nothing has changed.
 	Before []string `json:"before,omitempty"`
 	Taken  string   `json:"taken,omitempty"`
+}
+
+// byHand says whether it has the containers of a project that somebody had run
+// by podman-compose alone, and no update with them has succeeded: until then the
+// way back leaves them as they are.
+func (a *applied) byHand() bool {
+	return a.Hash != "" && a.Hash == a.Taken && len(a.Before) == 0 && len(a.Units) == 1 && a.Units[0].Kind == composeKind
 }
 
 // pulled is an image that was not there before we pulled it. The entry is
@@ -123,7 +132,7 @@ func (r *record) clone() *record {
 	for name, a := range r.Apps {
 		out.Apps[name] = &applied{Hash: a.Hash, Units: slices.Clone(a.Units), Before: a.Before, Taken: a.Taken}
 	}
-	out.Pulled = slices.Clone(r.Pulled)
+	out.Pulled, out.Forget = slices.Clone(r.Pulled), slices.Clone(r.Forget)
 	return &out // the maps of images are replaced, not changed
 }
 

@@ -116,7 +116,8 @@ func active(list []unit) []string {
 
 // Prepare writes down what has to be stopped and started, before the files of
 // the spec are written. drift lists the paths that will change. What runs from
-// files that are as wanted already, and was not ours, is taken over.
+// files that are as wanted already, and was not ours, is taken over, as are
+// containers that podman-compose would make in no other way.
 func (c *Controller) Prepare(ctx context.Context, spec *schema.Spec, p Payloads, drift []string) error {
 	r, err := c.load()
 	if err != nil {
@@ -141,16 +142,11 @@ func (c *Controller) mark(ctx context.Context, r *record, all []*want, changes f
 		was := r.Apps[w.name]
 		switch {
 		case was == nil:
-			ran, whole, err := c.runsAlready(ctx, w)
+			a, reload, err := c.found(ctx, w, changes(w))
 			if err != nil {
 				return err
 			}
-			r.Apps[w.name] = &applied{Units: w.units, Before: ran}
-			if whole && !changes(w) {
-				r.Apps[w.name].Hash = w.hash
-				if !c.made(w) {
-					r.Apps[w.name].Taken = w.hash
-				}
+			if r.Apps[w.name] = a; !reload {
 				continue
 			}
 		case was.Hash == w.hash:
@@ -165,46 +161,15 @@ func (c *Controller) mark(ctx context.Context, r *record, all []*want, changes f
 		switch {
 		case wanted[name]:
 		case a.Hash != "" && a.Hash == a.Taken: // it is what was there before
+			if a.byHand() {
+				r.Forget, r.Reload = append(r.Forget, names(a.Units)...), true
+			}
 			delete(r.Apps, name)
 		default:
 			a.Hash, r.Reload = "", true
 		}
 	}
 	return c.save(r)
-}
-
-// made says whether an application that is not in the record runs from files
-// that are there only because we wrote them: the record was lost.
-func (c *Controller) made(w *want) bool {
-	for file := range w.files {
-		if c.Made(w.folder + "/" + file) {
-			return true
-		}
-	}
-	return false
-}
-
-// runsAlready lists the units of an application that is not in the record and
-// run, and says whether all of it does.
-func (c *Controller) runsAlready(ctx context.Context, w *want) (ran []string, whole bool, err error) {
-	m, err := c.connect(ctx)
-	if err != nil {
-		return nil, false, err
-	}
-	defer m.Close()
-	states, err := m.States(ctx, active(w.units)...)
-	if err != nil {
-		return nil, false, speaking(ctx, err)
-	}
-	whole = true
-	for i := range states {
-		if states[i].Running() {
-			ran = append(ran, states[i].Name)
-		} else if !states[i].Oneshot {
-			whole = false
-		}
-	}
-	return ran, whole, nil
 }
 
 // Anew says whether [Controller.Switch] will start a unit anew, or has no start
@@ -237,7 +202,7 @@ const (
 // it is, and is switched the next time.
 func (c *Controller) Switch(ctx context.Context, spec *schema.Spec, p Payloads, way Way) error {
 	r, err := c.load()
-	if err != nil || (len(r.Apps) == 0 && len(spec.Applications) == 0) {
+	if err != nil || (len(r.Apps) == 0 && len(r.Forget) == 0 && len(spec.Applications) == 0) {
 		return err
 	}
 	all, err := c.plan(ctx, spec, p)
@@ -249,13 +214,16 @@ func (c *Controller) Switch(ctx context.Context, spec *schema.Spec, p Payloads, 
 		return err
 	}
 	defer m.Close()
+	if err := c.wake(ctx, m); err != nil {
+		return err
+	}
 	if !r.marks(all) { // Prepare could not, and a rollback goes past that
 		if err := c.mark(ctx, r, all, func(*want) bool { return true }); err != nil {
 			return err
 		}
 	}
 	next := r.clone()
-	next.Apps, next.Reload = map[string]*applied{}, false
+	next.Apps, next.Reload, next.Forget = map[string]*applied{}, false, nil
 	var ready []*want
 	for _, w := range all {
 		if way == BackInPart && !c.stands(w) {
@@ -293,6 +261,9 @@ func (c *Controller) Switch(ctx context.Context, spec *schema.Spec, p Payloads, 
 	}
 	given, err := c.giveBack(ctx, m, r, next)
 	if err != nil {
+		return err
+	}
+	if err := c.handOver(ctx, m, r, next, ready); err != nil {
 		return err
 	}
 	if err := c.start(ctx, m, append(start, given...)); err != nil {

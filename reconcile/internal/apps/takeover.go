@@ -1,0 +1,322 @@
+package apps
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/gitopsd/gitopsd/reconcile/internal/disk"
+	"github.com/gitopsd/gitopsd/reconcile/internal/hooks"
+	"github.com/gitopsd/gitopsd/reconcile/internal/units"
+	"github.com/gitopsd/gitopsd/schema"
+)
+
+// found is what becomes of an application that is not in the record: it is taken
+// over where it runs as wanted. changes says whether its files are not as they
+// are wanted; reload, that systemd has to read some of them.
+func (c *Controller) found(ctx context.Context, w *want, changes bool) (a *applied, reload bool, err error) {
+	ran, whole, err := c.runsAlready(ctx, w)
+	if err != nil {
+		return nil, false, err
+	}
+	a = &applied{Units: w.units, Before: ran}
+	asWanted := whole && !changes
+	if reload = !asWanted; reload {
+		var why string
+		if asWanted, why, err = c.unmanaged(ctx, w); err != nil {
+			return nil, false, err
+		}
+		if why != "" {
+			c.Warn(fmt.Errorf("the containers of %s are made anew: %s", w.name, why))
+		}
+	}
+	if asWanted {
+		a.Hash = w.hash
+		if !c.made(w) {
+			a.Taken = w.hash
+		}
+	}
+	return a, reload, nil
+}
+
+// made says whether an application that is not in the record runs from files
+// that are there only because we wrote them: the record was lost.
+func (c *Controller) made(w *want) bool {
+	for file := range w.files {
+		if c.Made(w.folder + "/" + file) {
+			return true
+		}
+	}
+	return false
+}
+
+// runsAlready lists the units of an application that is not in the record and
+// run, and says whether all of it does.
+func (c *Controller) runsAlready(ctx context.Context, w *want) (ran []string, whole bool, err error) {
+	m, err := c.connect(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	defer m.Close()
+	states, err := m.States(ctx, active(w.units)...)
+	if err != nil {
+		return nil, false, speaking(ctx, err)
+	}
+	whole = true
+	for i := range states {
+		if states[i].Running() {
+			ran = append(ran, states[i].Name)
+		} else if !states[i].Oneshot {
+			whole = false
+		}
+	}
+	return ran, whole, nil
+}
+
+// unmanaged says of an application of compose that is not in the record whether
+// the containers of its project run already as the spec wants them; where there
+// are some and they do not, it says why. podman keeps the command that has made
+// a container, and podman-compose tells the one that it would make it with: both
+// have all that the file, its variables and the files of variables come to, and
+// a hash of the file. The image has to be the one that its name means now.
+func (c *Controller) unmanaged(ctx context.Context, w *want) (asWanted bool, why string, err error) {
+	if len(w.units) == 0 || w.units[0].Kind != composeKind {
+		return false, "", nil
+	}
+	all, found, err := (&look{c: c}).at(ctx, w.units)
+	if err != nil {
+		return false, "", err
+	}
+	all = slices.DeleteFunc(all, func(s shown) bool { return oneOff.MatchString(s.name) })
+	switch {
+	case len(all) == 0:
+		return false, "", nil
+	case len(found) > 0:
+		return false, found[0].why, nil
+	}
+	would, err := c.wouldMake(ctx, w)
+	var exit *hooks.Exit
+	switch {
+	case ctx.Err() != nil:
+		return false, "", ctx.Err()
+	case errors.As(err, &exit): // without its words, in which secrets may be
+		return false, "podman-compose does not say what it would make: " + exit.Error(), nil
+	case err != nil:
+		return false, "", err
+	}
+	if strings.Count(would, aRun+"--name=") != len(all) {
+		return false, "it has other containers than its compose file asks for", nil
+	}
+	for i := range all {
+		if why, err := c.unlike(ctx, &all[i], would); err != nil || why != "" {
+			return false, why, err
+		}
+	}
+	return true, "", nil
+}
+
+// handOver has systemd take note of containers that run as wanted without it,
+// and forget those that are not to be ours after all.
+func (c *Controller) handOver(ctx context.Context, m units.Manager, r, next *record, ready []*want) error {
+	var jobs []units.Job
+	for _, name := range r.Forget {
+		if !next.has(name) {
+			jobs = append(jobs, units.Job{Verb: units.Stop, Unit: name})
+		}
+	}
+	for _, w := range ready {
+		a := next.Apps[w.name]
+		if !a.byHand() {
+			continue
+		}
+		asWanted, _, err := c.unmanaged(ctx, w)
+		if err != nil {
+			return err
+		}
+		if !asWanted { // the device has booted since, or somebody has changed them
+			a.Taken = ""
+			continue
+		}
+		jobs = append(jobs, units.Job{Verb: units.Start, Unit: w.units[0].Name})
+	}
+	return c.idle(ctx, m, jobs)
+}
+
+// unlike says how a container differs from what podman-compose would make.
+func (c *Controller) unlike(ctx context.Context, one *shown, would string) (string, error) {
+	out, err := c.podman(ctx, podmanLimit, "container", "inspect", "--format", inspected, one.id)
+	if err != nil {
+		return "", speaking(ctx, fmt.Errorf("the container %s: %s", one.name, said(err)))
+	}
+	const fields = 3
+	f := strings.SplitN(out, " ", fields)
+	var made []string
+	if len(f) < fields || json.Unmarshal([]byte(f[2]), &made) != nil {
+		return fmt.Sprintf("podman does not say how the container %s was made", one.name), nil
+	}
+	if run, ok := asTold(made); !ok || !strings.Contains(would, aRun+run+"\n") {
+		return fmt.Sprintf("podman-compose would make the container %s in another way", one.name), nil
+	}
+	id, err := c.imageID(ctx, f[1])
+	if err != nil {
+		return "", speaking(ctx, err)
+	}
+	if id != f[0] {
+		return fmt.Sprintf("the container %s is of an image that %s was before", one.name, f[1]), nil
+	}
+	return "", nil
+}
+
+// inspected is what podman is asked for of a container.
+const inspected = `{{.Image}} {{.ImageName}} {{json .Config.CreateCommand}}`
+
+// aRun begins a command of podman where podman-compose tells what it would do.
+const aRun = "true run "
+
+// wouldMake has podman-compose tell the commands that it would make containers
+// with. Even when it is to do nothing it makes volumes and networks, for which it
+// is given another program, and folders, for which it is let write nowhere.
+func (c *Controller) wouldMake(ctx context.Context, w *want) (string, error) {
+	out, _, err := c.compose(ctx, w, func(host string) []string {
+		return []string{
+			"sh", "-c", `exec "$@" 2>&1`, "sh", // it tells that as its errors
+			"systemd-run", "--quiet", "--pipe", "--wait", "--collect", "--working-directory=" + host,
+			"--property=ProtectSystem=strict", fmt.Sprintf("--property=RuntimeMaxSec=%d", composeLimit),
+			"podman-compose", "--verbose", "--dry-run", "--podman-path=true", "--project-name=" + w.name,
+			"--file=" + path.Join(host, schema.ComposeFileName), "up", "--detach", "--no-build",
+		}
+	})
+	return inOrder(placed.ReplaceAllString(out, "")) + "\n", err
+}
+
+// placed is a label that says where the compose file is.
+var placed = regexp.MustCompile(` --label com\.docker\.compose\.project\.(?:working_dir|config_files)=\S*`)
+
+// required are the containers that one needs. podman-compose tells them in
+// another order each time.
+var required = regexp.MustCompile(` --requires=\S*`)
+
+func inOrder(run string) string {
+	return required.ReplaceAllStringFunc(run, func(option string) string {
+		option, list, _ := strings.Cut(option, "=")
+		names := strings.Split(list, ",")
+		slices.Sort(names)
+		return option + "=" + strings.Join(names, ",")
+	})
+}
+
+// asTold is the command that has made a container as podman-compose tells
+// it for one that runs in the background. It is not where the container has a
+// variable from the environment of who made it.
+func asTold(made []string) (run string, ok bool) {
+	const options = 3 // behind podman, its command, and the container's name
+	if len(made) < options {
+		return "", false
+	}
+	out, rest := []string{made[2]}, made[options:]
+	switch made[1] {
+	case "create": // it was to run in the foreground, or to be started later
+		out = append(out, "-d")
+	case "run":
+	default:
+		return "", false
+	}
+	for i := 0; i < len(rest); i++ {
+		if i+1 < len(rest) && rest[i] == "--label" && placed.MatchString(" --label "+rest[i+1]) {
+			i++
+			continue
+		}
+		if i+1 < len(rest) && rest[i] == "-e" && !strings.Contains(rest[i+1], "=") {
+			return "", false
+		}
+		out = append(out, rest[i])
+	}
+	return inOrder(strings.Join(out, " ")), true
+}
+
+// idleDropIn has the start and the stop of a unit that runs a compose file do
+// nothing, so that systemd takes note of what runs, or forgets it. It is gone
+// after a reboot, and is there for as long as that takes.
+const idleDropIn = "# Written by gitopsd, and removed in a moment.\n[Service]\nExecStartPre=\nExecStart=\nExecStart=true\nExecStop=\nExecStopPost=\n"
+
+// runUnitFolder has what of units is there until the next boot.
+const runUnitFolder = "/run/systemd/system/"
+
+func idlePath(unit string) string {
+	return runUnitFolder + unit + ".d/zz-gitopsd-idle.conf" // behind those of others
+}
+
+var (
+	idleFile   = disk.Meta{Mode: 0o644, UID: -1, GID: -1}
+	idleFolder = disk.Meta{Mode: 0o755, UID: -1, GID: -1}
+)
+
+// idle does jobs of units of compose while nothing comes of them.
+func (c *Controller) idle(ctx context.Context, m units.Manager, jobs []units.Job) error {
+	if len(jobs) == 0 {
+		return nil
+	}
+	for _, j := range jobs {
+		p := idlePath(j.Unit)
+		_, err := c.Root.MkdirAll(path.Dir(p), idleFolder)
+		if err == nil {
+			err = c.Root.WriteFile(p, []byte(idleDropIn), idleFile)
+		}
+		if err != nil {
+			return speaking(ctx, err)
+		}
+	}
+	err := m.Reload(ctx)
+	if err == nil {
+		err = m.Do(ctx, jobs...)
+	}
+	if err != nil {
+		return speaking(ctx, err)
+	}
+	return c.wake(ctx, m)
+}
+
+// wake has systemd start and stop units again that are idle, which may be from
+// an agent that was killed.
+func (c *Controller) wake(ctx context.Context, m units.Manager) error {
+	entries, err := c.Root.List(runUnitFolder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = c.Root.Sweep(runUnitFolder)
+	}
+	if err != nil {
+		return speaking(ctx, err)
+	}
+	woken := false
+	for _, e := range entries {
+		unit, isDropIn := strings.CutSuffix(e.Name(), ".d")
+		if !isDropIn || !strings.HasPrefix(unit, "compose-") {
+			continue
+		}
+		p := idlePath(unit)
+		err := c.Root.Sweep(path.Dir(p))
+		if err == nil {
+			err = c.Root.Remove(p)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return speaking(ctx, err)
+		}
+		woken = woken || err == nil
+		_ = c.Root.Remove(path.Dir(p)) // others may have something there
+	}
+	if !woken {
+		return nil
+	}
+	if err := m.Reload(ctx); err != nil {
+		return speaking(ctx, err)
+	}
+	return nil
+}
