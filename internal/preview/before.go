@@ -67,8 +67,9 @@ func (c *comparer) before(m *schema.Member, to Side) before {
 	case p.Digest != "" && p.Digest == wanted.Digest:
 		b.is = BeforeRuns
 		b.side.Version = p.Version
-	case p.Assigned.Spec != nil && p.Assigned.Digest == p.Digest:
-		b.side, b.is = p.Assigned, BeforeRuns
+	case c.assigned(p.Digest).Spec != nil:
+		b.side, b.is = c.assigned(p.Digest), BeforeRuns
+		b.side.Version = p.Version
 	case p.Assigned.Spec != nil && !sameSpec(p.Assigned, to):
 		b.side, b.is = p.Assigned, BeforeAssigned
 	case wanted.Spec == nil:
@@ -80,6 +81,20 @@ func (c *comparer) before(m *schema.Member, to Side) before {
 		b.wanted = wanted.Version
 	}
 	return b
+}
+
+// assigned is the spec of a digest, where any device was assigned it last: one
+// that was put back runs what the others still have.
+func (c *comparer) assigned(digest string) Side {
+	if c.specs == nil {
+		c.specs = map[string]Side{}
+		for _, p := range c.Present {
+			if p.Assigned.Spec != nil {
+				c.specs[p.Assigned.Digest] = p.Assigned
+			}
+		}
+	}
+	return c.specs[digest]
 }
 
 // sameSpec says whether two sides are the same version of the same content.

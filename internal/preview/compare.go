@@ -118,6 +118,7 @@ func Compare(in Input) *Plan {
 type comparer struct {
 	Input
 	contents *contents
+	specs    map[string]Side   // see assigned; nil = not asked for yet
 	again    map[versionOf]int // devices whose version means something else, in git alone
 }
 
