@@ -87,7 +87,7 @@ func (m modeled) group() preview.Group {
 		Before: rapid.SampledFrom([]preview.Before{preview.BeforeBase, preview.BeforeRuns, preview.BeforeNothing, preview.BeforeUnread}).Draw(m.T, "before"),
 		Wanted: m.str(), Counts: map[string]int{m.str(): m.num()},
 		Effect: preview.Effect{
-			Starts: list(m, m.str), Restarts: list(m, m.str), Stops: list(m, m.str), Removes: list(m, m.str), PutsBack: list(m, m.str),
+			Starts: list(m, m.str), Restarts: list(m, m.str), Reloads: list(m, m.str), Stops: list(m, m.str), Removes: list(m, m.str), PutsBack: list(m, m.str),
 			Hooks: list(m, m.str), Reboot: m.str(), Again: rapid.Bool().Draw(m.T, "again"),
 			Download: preview.Download{Total: int64(m.num()), Least: int64(m.num()), Most: int64(m.num()), Bound: rapid.Bool().Draw(m.T, "bound")},
 		},

@@ -37,9 +37,11 @@ func effectOf(from, to Side) Effect {
 	}
 	e.Stops = stoppedUnits(from.Spec, to.Spec)
 	e.Removes, e.PutsBack = droppedUnits(from.Spec, to.Spec)
-	e.Restarts = slices.DeleteFunc(restarts(from.Spec, to.Spec), func(name string) bool {
-		return slices.Contains(slices.Concat(e.Starts, e.Removes, e.PutsBack), name) || isStopped(to.Spec, name)
-	})
+	otherwise := func(name string) bool {
+		return slices.Contains(slices.Concat(e.Starts, e.Restarts, e.Removes, e.PutsBack), name) || isStopped(to.Spec, name)
+	}
+	e.Restarts = slices.DeleteFunc(restarts(from.Spec, to.Spec), otherwise)
+	e.Reloads = slices.DeleteFunc(readers(from.Spec, to.Spec, "reload"), otherwise)
 	e.Restarts = append(e.Restarts, restartedApplications(from.Spec, to.Spec)...)
 	e.Removes = append(e.Removes, droppedApplications(from.Spec, to.Spec)...)
 	e.Restarts = append(e.Restarts, nextAgent(from.Spec, to.Spec)...)

@@ -111,7 +111,8 @@ type Effect struct {
 	Applies  bool     `json:"applies,omitempty"`  // the device had only compared itself before
 	Hooks    []string `json:"hooks"`              // that run, in the order of their points
 	Starts   []string `json:"starts,omitempty"`   // units and applications that are new
-	Restarts []string `json:"restarts,omitempty"` // other units that start, restart or reload, as far as they run, applications, and the agent itself
+	Restarts []string `json:"restarts,omitempty"` // other units that start or restart, as far as they run, applications, and the agent itself
+	Reloads  []string `json:"reloads,omitempty"`  // units, as far as they run
 	Stops    []string `json:"stops,omitempty"`    // units that stay and are not to run any more
 	Removes  []string `json:"removes,omitempty"`  // units and applications that stop and go
 	PutsBack []string `json:"putsBack,omitempty"` // units of the device itself that become what they were before any spec

@@ -10,10 +10,10 @@ import (
 	"github.com/gitopsd/gitopsd/schema"
 )
 
-// restarts lists the units that start, restart, reload or stop because of a
-// change, sorted: those whose own files or state differ, and those that changed
-// files name. A unit that does not run on the device is not among those that a
-// device really restarts.
+// restarts lists the units that start, restart or stop because of a change,
+// sorted: those whose own files or state differ, and those that changed files name
+// for it. A unit that does not run on the device is not among those that a device
+// really restarts.
 func restarts(from, to map[string]any) []string {
 	all := map[string]bool{}
 	before, _ := from[sectionUnits].(map[string]any)
@@ -28,17 +28,8 @@ func restarts(from, to map[string]any) []string {
 			}
 		}
 	}
-	was, _ := from[sectionFiles].(map[string]any)
-	is, _ := to[sectionFiles].(map[string]any)
-	for _, side := range []map[string]any{was, is} {
-		for p, v := range side {
-			if reflect.DeepEqual(withoutReaders(was[p]), withoutReaders(is[p])) {
-				continue
-			}
-			for _, name := range readers(v) {
-				all[name] = true
-			}
-		}
+	for _, name := range readers(from, to, "restart") {
+		all[name] = true
 	}
 	maps.DeleteFunc(all, func(name string, is bool) bool {
 		return !is || isTemplate(name)
@@ -131,19 +122,27 @@ func isInstance(name, template string) bool {
 	return found && instance != "" && prefix+"@"+kind == template
 }
 
-// readers are the units that a file restarts or reloads.
-func readers(file any) []string {
-	f, _ := file.(map[string]any)
-	var names []string
-	for _, field := range []string{"restart", "reload"} {
-		list, _ := f[field].([]any)
-		for _, v := range list {
-			if name, ok := v.(string); ok {
-				names = append(names, name)
+// readers are the units that changed files name in a field, "restart" or
+// "reload", sorted.
+func readers(from, to map[string]any, field string) []string {
+	was, _ := from[sectionFiles].(map[string]any)
+	is, _ := to[sectionFiles].(map[string]any)
+	all := map[string]bool{}
+	for _, side := range []map[string]any{was, is} {
+		for p, v := range side {
+			if reflect.DeepEqual(withoutReaders(was[p]), withoutReaders(is[p])) {
+				continue
+			}
+			file, _ := v.(map[string]any)
+			list, _ := file[field].([]any)
+			for _, v := range list {
+				if name, ok := v.(string); ok {
+					all[name] = true
+				}
 			}
 		}
 	}
-	return names
+	return slices.Sorted(maps.Keys(all))
 }
 
 // withoutReaders is what stands on the device of a file.

@@ -60,6 +60,7 @@ func EffectText(e *preview.Effect, n int, names func([]string) string) string {
 		{"runs", e.Hooks},
 		{"starts", e.Starts},
 		{"restarts", e.Restarts},
+		{"reloads", e.Reloads},
 		{"stops", e.Stops},
 		{"stops and removes", e.Removes},
 		{"puts back", e.PutsBack},

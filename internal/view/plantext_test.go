@@ -27,7 +27,7 @@ func hostilePlan(text string) *preview.Plan {
 		Changes: []preview.Group{{
 			Devices: []string{text, text, text, text}, From: text, To: text + "2", Changes: []preview.Change{change, hook}, Variants: 4, Example: text,
 			Before: preview.BeforeRuns, Wanted: text, Counts: map[string]int{text: 4},
-			Effect: preview.Effect{Hooks: []string{text}, Starts: []string{text}, Restarts: []string{text}, Stops: []string{text}, Removes: []string{text}, PutsBack: []string{text}, Reboot: text, Again: true, Download: preview.Download{Total: 99, Least: 1, Most: 50, Bound: true}},
+			Effect: preview.Effect{Hooks: []string{text}, Starts: []string{text}, Restarts: []string{text}, Reloads: []string{text}, Stops: []string{text}, Removes: []string{text}, PutsBack: []string{text}, Reboot: text, Again: true, Download: preview.Download{Total: 99, Least: 1, Most: 50, Bound: true}},
 		}},
 		PolicyChanges: []preview.PolicyChange{{Policy: text, Op: preview.Changed, MayGo: 5, Fields: []preview.PolicyField{{Words: text, Careful: "less"}}}},
 		Membership: preview.Membership{Added: []string{text}, Removed: []string{text}, Moved: []preview.Move{{Device: text, From: text, To: text}},
