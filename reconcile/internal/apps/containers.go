@@ -181,7 +181,11 @@ func (c *Controller) askContainers(ctx context.Context, l *look, p *patient) (wh
 	if err != nil {
 		return "", false, err
 	}
+	p.containers = nil
 	for _, one := range all {
+		if !oneOff.MatchString(one.name) {
+			p.containers = append(p.containers, one.name)
+		}
 		before, known := p.restarts[one.id]
 		p.restarts[one.id] = one.restarts
 		if known && one.restarts > before {
@@ -197,17 +201,6 @@ func (c *Controller) askContainers(ctx context.Context, l *look, p *patient) (wh
 		return found[0].why, found[0].over, nil
 	}
 	return "", false, nil
-}
-
-// words are the end of what a container has written, in both of its streams:
-// most programs tell their end in the second one.
-func (c *Controller) words(ctx context.Context, name string) string {
-	const script = `exec podman logs --tail 60 "$1" 2>&1` // a trace with what was before it
-	out, err := c.Run(ctx, []string{"sh", "-c", script, "sh", name}, "/", nil, podmanLimit, maxListed)
-	if err != nil {
-		return said(err)
-	}
-	return strings.TrimSpace(out)
 }
 
 // raise has podman-compose start what does not run of a project whose unit is

@@ -36,6 +36,7 @@ type Config struct {
 	Run     Runner
 	Wait    func(ctx context.Context, d time.Duration) error // before a unit is looked at again
 	Uptime  func() time.Duration                             // a clock that nobody sets
+	Journal func(context.Context, units.Starts) string       // the words of units
 	// Generator is the program that makes units of quadlets; "" = where podman
 	// puts it.
 	Generator string
@@ -45,6 +46,8 @@ type Config struct {
 type Controller struct {
 	Config
 	rec *record
+	// began is when Switch had stopped what was to be stopped, on [units.Clock].
+	began time.Duration
 }
 
 // New makes a controller. What it remembers is read when it is first needed.
@@ -76,6 +79,9 @@ func New(c Config) (*Controller, error) {
 	if c.Uptime == nil {
 		begun := time.Now()
 		c.Uptime = func() time.Duration { return time.Since(begun) }
+	}
+	if c.Journal == nil {
+		c.Journal = units.Journal
 	}
 	if c.Generator == "" {
 		c.Generator = generator()

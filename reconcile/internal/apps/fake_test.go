@@ -43,6 +43,7 @@ type world struct {
 	broken   string                               // text that makes a unit fail
 	offline  bool
 	log      []string
+	asked    []units.Starts // whose words were asked for
 	now      time.Duration
 	// step is asked before whatever changes something; an error is a crash.
 	step func(what string) error
@@ -121,6 +122,10 @@ func (w *world) agent() *agent {
 		Connect: func(context.Context) (units.Manager, error) { return &manager{w: w}, nil },
 		Uptime:  func() time.Duration { return w.now },
 		Wait:    func(_ context.Context, d time.Duration) error { w.now += d; return nil },
+		Journal: func(_ context.Context, of units.Starts) string {
+			w.asked = append(w.asked, of)
+			return "said by " + strings.Join(of.Units, " and ")
+		},
 	})
 	if err != nil {
 		w.t.Fatal(err)

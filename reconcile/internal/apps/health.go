@@ -73,7 +73,7 @@ func (c *Controller) Healthy(ctx context.Context, spec *schema.Spec) error {
 				w.done = now-w.since >= w.stableFor
 			case hopeless || now-begun >= w.timeout:
 				f := failure.From(failure.Permanent(component, w.name, "it is not healthy: %s", w.restartedToo(why)))
-				f.Output = c.journal(ctx, w)
+				f.Output = c.words(ctx, w)
 				errs = append(errs, f)
 			default:
 				w.since = -1
@@ -100,8 +100,9 @@ type patient struct {
 	seen               map[string]units.State // by unit
 	restarts           map[string]int         // by container
 	restarted          string                 // the last restart that was seen
-	sick               string                 // the unit that was named last
+	sick               string                 // the unit that was named last; "" = it is none alone
 	sickContainer      string                 // and its container
+	containers         []string               // that there are, by name
 }
 
 func newPatient(name string, h *schema.Health, list []unit) *patient {
@@ -116,18 +117,6 @@ func newPatient(name string, h *schema.Health, list []unit) *patient {
 		}
 	}
 	return p
-}
-
-func (c *Controller) journal(ctx context.Context, p *patient) string {
-	if p.sickContainer != "" && p.units[0].Kind == composeKind { // others write into the journal of their unit
-		if said := c.words(ctx, p.sickContainer); said != "" {
-			return said
-		}
-	}
-	if p.sick == "" {
-		return ""
-	}
-	return units.Journal(ctx, p.sick, time.Time{})
 }
 
 // restartedToo adds to why an application is not healthy that it was restarted:
@@ -181,6 +170,9 @@ func (c *Controller) ask(ctx context.Context, m units.Manager, l *look, p *patie
 	}
 	if why, hopeless, err := c.askContainers(ctx, l, p); err != nil || why != "" {
 		return why, hopeless, err
+	}
+	if p.restarted == "" {
+		p.sick, p.sickContainer = "", "" // all of it runs, and none was restarted
 	}
 	return c.check(ctx, p)
 }

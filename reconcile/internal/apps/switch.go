@@ -241,6 +241,7 @@ func (c *Controller) Switch(ctx context.Context, spec *schema.Spec, p Payloads, 
 	if err := c.stop(ctx, m, stale); err != nil {
 		return err
 	}
+	c.began = units.Clock()
 	if r.Reload {
 		if err := m.Reload(ctx); err != nil {
 			return speaking(ctx, err)

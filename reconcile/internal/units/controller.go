@@ -36,7 +36,7 @@ type Config struct {
 	// nil = nobody.
 	Anew func(unit string) bool
 	// Journal is [Journal]; nil = that.
-	Journal func(ctx context.Context, unit string, since time.Time) string
+	Journal func(ctx context.Context, of Starts) string
 	// Steady is how long a unit that was started must stay so; 0 = 3 seconds.
 	Steady time.Duration
 }
@@ -57,7 +57,7 @@ type Controller struct {
 	steady  time.Duration
 	made    func(spec *schema.Spec) map[string]bool
 	anew    func(unit string) bool
-	journal func(ctx context.Context, unit string, since time.Time) string
+	journal func(ctx context.Context, of Starts) string
 	rec     *record
 	saved   *record // what is on disk
 	warned  string  // of what is missing for looking at units, last

@@ -10,7 +10,6 @@ import (
 	"sort"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/gitopsd/gitopsd/reconcile/internal/disk"
 	"github.com/gitopsd/gitopsd/reconcile/internal/files"
@@ -67,7 +66,7 @@ func (d *device) open() (*disk.Root, *files.Controller, *Controller) {
 		Made:    func(*schema.Spec) map[string]bool { return d.made },
 		Anew:    func(unit string) bool { return d.anew[unit] },
 		Connect: func(context.Context) (Manager, error) { return d.systemd, nil },
-		Journal: func(_ context.Context, unit string, _ time.Time) string { return "journal of " + unit }})
+		Journal: func(_ context.Context, of Starts) string { return "journal of " + of.Units[0] }})
 	if err != nil {
 		d.t.Fatal(err)
 	}

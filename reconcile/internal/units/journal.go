@@ -6,9 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/gitopsd/gitopsd/reconcile/internal/failure"
 	"github.com/gitopsd/gitopsd/reconcile/internal/hooks"
@@ -28,27 +32,71 @@ const (
 	journalLimit = 20
 )
 
-// Journal gives the end of what a unit's program has said since a time in this
-// boot, for a failure's output, without what looks like a secret; "" where
+// Starts are those of units whose words are asked for: what they said in an
+// earlier attempt would be taken for the cause of this one's end.
+type Starts struct {
+	Units   []string
+	Since   time.Duration // all words from then on, on [Clock], …
+	Running []string      // … and of these invocations, which may be older, …
+	Ended   []string      // … but for these: a program that is stopped may complain
+}
+
+// Clock is the one that the journal writes into its entries, and nobody sets;
+// 0 where there is none, which leaves out no entry.
+func Clock() time.Duration {
+	var t unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) != nil {
+		return 0
+	}
+	return time.Duration(t.Nano())
+}
+
+// Journal gives the end of what the programs of units have said in starts of
+// this boot, for a failure's output, without what looks like a secret; "" where
 // nothing can be had.
-func Journal(ctx context.Context, unit string, since time.Time) string {
-	argv := []string{"journalctl", "--no-pager", "--quiet", "--all", "--output=json", "--output-fields=MESSAGE,SYSLOG_IDENTIFIER,PODMAN_EVENT",
-		"--boot", fmt.Sprintf("--lines=%d", journalEntries), "--unit=" + unit}
-	if !since.IsZero() {
-		argv = append(argv, fmt.Sprintf("--since=@%d", since.Unix()))
+func Journal(ctx context.Context, of Starts) string {
+	if len(of.Units) == 0 { // which journalctl takes for all that there are
+		return ""
+	}
+	argv := []string{"journalctl", "--no-pager", "--quiet", "--all", "--output=json",
+		"--output-fields=MESSAGE,SYSLOG_IDENTIFIER,PODMAN_EVENT,_SYSTEMD_INVOCATION_ID,INVOCATION_ID",
+		"--boot", fmt.Sprintf("--lines=%d", journalEntries)}
+	for _, unit := range of.Units {
+		argv = append(argv, "--unit="+unit)
 	}
 	out, err := hooks.Output(ctx, argv, "/", nil, journalLimit, journalBytes)
 	if err != nil {
 		return ""
 	}
-	return failure.WithoutSecrets(ownWords(out))
+	return failure.WithoutSecrets(ownWords(out, of))
 }
 
 // entry is one of the journal, as journalctl writes it.
 type entry struct {
+	At         string          `json:"__MONOTONIC_TIMESTAMP"` // microseconds
 	Message    json.RawMessage `json:"MESSAGE"`
 	Identifier json.RawMessage `json:"SYSLOG_IDENTIFIER"`
 	Event      json.RawMessage `json:"PODMAN_EVENT"`
+	Start      json.RawMessage `json:"_SYSTEMD_INVOCATION_ID"`
+	StartOf    json.RawMessage `json:"INVOCATION_ID"` // of the unit that systemd speaks of
+}
+
+// has says whether an entry is of these starts.
+func (of *Starts) has(e *entry) bool {
+	start := e.Start
+	if len(e.StartOf) > 0 { // systemd has an invocation of its own
+		start = e.StartOf
+	}
+	if id := strings.Trim(string(start), `"`); id != "" {
+		switch {
+		case slices.Contains(of.Ended, id):
+			return false
+		case slices.Contains(of.Running, id):
+			return true
+		}
+	}
+	at, err := strconv.ParseInt(e.At, 10, 64)
+	return err == nil && at >= of.Since.Microseconds()
 }
 
 // text is its message without control characters: a string, or bytes where
@@ -77,11 +125,11 @@ func (e *entry) text() string {
 // ownWords are those of the program itself, the end of them, with what systemd
 // says of an end that the program does not know of; where it said nothing, what
 // systemd says of its end.
-func ownWords(journal string) string {
+func ownWords(journal string, of Starts) string {
 	var own, ends []string
 	for line := range strings.SplitSeq(journal, "\n") {
 		var e entry
-		if json.Unmarshal([]byte(line), &e) != nil {
+		if json.Unmarshal([]byte(line), &e) != nil || !of.has(&e) {
 			continue // the first may be cut
 		}
 		text, from := e.text(), string(e.Identifier)
@@ -116,15 +164,16 @@ var (
 )
 
 // jobFailure makes a failure of what [Manager.Do] says of one job.
-func (c *Controller) jobFailure(ctx context.Context, err error, since time.Time) error {
+func (c *Controller) jobFailure(ctx context.Context, err error, b begun) error {
 	var j *JobError
 	if !errors.As(err, &j) {
 		return failed("", err)
 	}
-	return c.unitFailure(ctx, j.class(), j.Unit, since, j)
+	return c.unitFailure(ctx, j.class(), j.Unit, b, j)
 }
 
 // unitFailure tells what became of a unit, with the end of its journal.
-func (c *Controller) unitFailure(ctx context.Context, class schema.FailureClass, unit string, since time.Time, err error) error {
-	return &failure.Error{Class: class, Component: component, Element: unit, Output: c.journal(ctx, unit, since), Err: err}
+func (c *Controller) unitFailure(ctx context.Context, class schema.FailureClass, unit string, b begun, err error) error {
+	said := c.journal(ctx, Starts{Units: []string{unit}, Since: b.at, Ended: b.ended})
+	return &failure.Error{Class: class, Component: component, Element: unit, Output: said, Err: err}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gitopsd/gitopsd/reconcile/internal/failure"
 )
@@ -35,7 +36,7 @@ func asJSON(t *testing.T, journal string) string {
 	var b strings.Builder
 	for line := range strings.SplitSeq(journal, "\n") {
 		who, what, _ := strings.Cut(line, "|")
-		e := map[string]any{"__REALTIME_TIMESTAMP": "1796028600812000", "MESSAGE": what}
+		e := map[string]any{"__REALTIME_TIMESTAMP": "1796028600812000", "__MONOTONIC_TIMESTAMP": "94812000", "MESSAGE": what}
 		e["SYSLOG_IDENTIFIER"], _, _ = strings.Cut(who, " ")
 		if strings.HasSuffix(who, " event") {
 			e["PODMAN_EVENT"] = "create"
@@ -67,19 +68,50 @@ func TestOwnWords(t *testing.T) {
 		{"written for a terminal", "edge|\x1b[31mERROR\x1b[0m no \x07key", "ERROR no key"},
 		{"nothing", "", ""},
 	} {
-		if got := ownWords(asJSON(t, c.journal)); got != c.want {
+		if got := ownWords(asJSON(t, c.journal), Starts{}); got != c.want {
 			t.Errorf("%s:\n%s\nwant\n%s", c.name, got, c.want)
 		}
 	}
 	cut := asJSON(t, containerJournal)[40:]
-	if got := ownWords(cut); got != panicked {
+	if got := ownWords(cut, Starts{}); got != panicked {
 		t.Errorf("with a cut first line:\n%s", got)
 	}
-	if got := failure.Cause(ownWords(asJSON(t, containerJournal))); got != "panic: listen tcp 10.99.0.1:8080: bind: cannot assign requested address" {
+	if got := failure.Cause(ownWords(asJSON(t, containerJournal), Starts{})); got != "panic: listen tcp 10.99.0.1:8080: bind: cannot assign requested address" {
 		t.Errorf("the cause is %q", got)
 	}
-	if got := ownWords(`{"MESSAGE":null}` + "\n" + `{"MESSAGE":[1,2,"x"]}` + "\n" + `{"MESSAGE":"a","SYSLOG_IDENTIFIER":["x","y"]}`); got != "a" {
+	const at = `{"__MONOTONIC_TIMESTAMP":"1",`
+	if got := ownWords(at+`"MESSAGE":null}`+"\n"+at+`"MESSAGE":[1,2,"x"]}`+"\n"+at+`"MESSAGE":"a","SYSLOG_IDENTIFIER":["x","y"]}`, Starts{}); got != "a" {
 		t.Errorf("odd fields give %q", got)
+	}
+}
+
+// Words of an earlier attempt, and those of a program that is stopped, say
+// nothing of why this start failed.
+func TestWordsOfAnotherStart(t *testing.T) {
+	line := func(at int, start, text string) string {
+		return fmt.Sprintf(`{"__MONOTONIC_TIMESTAMP":"%d","_SYSTEMD_INVOCATION_ID":"%s","SYSLOG_IDENTIFIER":"web","MESSAGE":"%s"}`, at, start, text)
+	}
+	journal := strings.Join([]string{
+		line(40_000_000, "a1", "Error: cannot open database"),
+		line(50_000_000, "b2", "begins"),
+		line(61_000_000, "b2", "Error: stopped while a client was served"),
+		`{"__MONOTONIC_TIMESTAMP":"61000001","INVOCATION_ID":"b2","_SYSTEMD_INVOCATION_ID":"99","SYSLOG_IDENTIFIER":"systemd","MESSAGE":"web.service: killed by the OOM killer"}`,
+		line(62_000_000, "c3", "listen tcp: address 99999: invalid port"),
+		line(63_000_000, "d4", "listen tcp: address 99999: invalid port again"),
+	}, "\n")
+	for _, c := range []struct {
+		name string
+		of   Starts
+		want string
+	}{
+		{"since it began", Starts{Since: 62 * time.Second}, "listen tcp: address 99999: invalid port\nlisten tcp: address 99999: invalid port again"},
+		{"with a restart", Starts{Since: 60 * time.Second, Ended: []string{"b2", ""}}, "listen tcp: address 99999: invalid port\nlisten tcp: address 99999: invalid port again"},
+		{"it ran before", Starts{Since: 64 * time.Second, Running: []string{"d4", ""}}, "listen tcp: address 99999: invalid port again"},
+		{"it said nothing", Starts{Since: 64 * time.Second}, ""},
+	} {
+		if got := ownWords(journal, c.of); got != c.want {
+			t.Errorf("%s:\n%s\nwant\n%s", c.name, got, c.want)
+		}
 	}
 }
 
@@ -88,7 +120,7 @@ func TestOwnWordsAreBounded(t *testing.T) {
 	for i := range 200 {
 		fmt.Fprintf(&b, "edge|line %d\n", i)
 	}
-	got := strings.Split(ownWords(asJSON(t, b.String())), "\n")
+	got := strings.Split(ownWords(asJSON(t, b.String()), Starts{}), "\n")
 	if len(got) != journalLines || got[len(got)-1] != "line 199" {
 		t.Errorf("%d lines, the last %q", len(got), got[len(got)-1])
 	}

@@ -148,7 +148,7 @@ func (c *Controller) clear(ctx context.Context, m Manager, spec *schema.Spec) er
 		}
 	}
 	errs = append(errs, c.noteUnder(ctx, m))
-	errs = append(errs, c.jobs(ctx, m, stops)...)
+	errs = append(errs, c.jobs(ctx, m, stops, begun{at: Clock()})...)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -191,18 +191,17 @@ func stopOf(g *goal, s *State) []Job {
 
 // jobs does all of them, and gives a failure for each that did not end well,
 // with what its unit has said of it.
-func (c *Controller) jobs(ctx context.Context, m Manager, jobs []Job) []error {
+func (c *Controller) jobs(ctx context.Context, m Manager, jobs []Job, b begun) []error {
 	if len(jobs) == 0 {
 		return nil
 	}
-	since := c.now()
 	err := m.Do(ctx, jobs...)
 	if err == nil {
 		return nil
 	}
 	var errs []error
 	for _, e := range parts(err) {
-		errs = append(errs, c.jobFailure(ctx, e, since))
+		errs = append(errs, c.jobFailure(ctx, e, b))
 	}
 	return errs
 }
