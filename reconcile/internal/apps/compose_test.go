@@ -77,13 +77,32 @@ func TestComposeHealth(t *testing.T) {
 		if err == nil || f.Class != schema.ClassPermanent || !strings.Contains(err.Error(), want) || !strings.Contains(f.Output, "nothing works here") {
 			t.Errorf("%q: got %v, want a permanent failure with %q and the container's words", text, err, want)
 		}
-		if over := strings.Contains(text, `"no"`); over != (w.now < 20*time.Second) {
+		if over := strings.Contains(text, `"no"`) || strings.Contains(text, "flapping"); over != (w.now < 20*time.Second) {
 			t.Errorf("%q: it took %v of the 20s that it has", text, w.now)
 		}
 		if err := w.agent().rollBack(none); err != nil {
 			t.Errorf("%q: %v", text, err)
 		} else if err := w.runs(none); err != nil {
 			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// podman restarts what ends for ever; what does so again and again ends the wait
+// as a unit that systemd gives up, and one that waits for another has a while.
+func TestB83_CrashLoopEndsTheWait(t *testing.T) {
+	for every, early := range map[int]bool{1: true, 3: false} {
+		w := stocked(t)
+		w.registry["flapping:1"] = "f1"
+		w.flaps = every
+		spec := composeSpec(map[string]string{"shop": services("flapping:1")})
+		spec.Applications["shop"].Health = &schema.Health{Timeout: span(time.Minute)}
+		err := w.agent().update(spec)
+		if err == nil || !strings.Contains(err.Error(), "was restarted") {
+			t.Errorf("got %v, want that it was restarted", err)
+		}
+		if w.now < loopSpan || early != (w.now < 2*loopSpan) {
+			t.Errorf("restarted every %d looks: it took %v of a minute", every, w.now)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/gitopsd/gitopsd/reconcile/internal/units"
 )
@@ -191,16 +192,42 @@ func (c *Controller) askContainers(ctx context.Context, l *look, p *patient) (wh
 		if known && one.restarts > before {
 			why, p.sick, p.sickContainer = fmt.Sprintf("the container %s was restarted, %d times so far", one.name, one.restarts), one.unit, one.name
 			p.restarted = why
+			hopeless = hopeless || p.loops(one.id, one.restarts, c.Uptime())
 		}
 	}
 	if why != "" {
-		return why, false, nil
+		return why, hopeless, nil
 	}
 	if len(found) > 0 {
 		p.sick, p.sickContainer = found[0].unit, found[0].container
 		return found[0].why, found[0].over, nil
 	}
 	return "", false, nil
+}
+
+const (
+	// loopSpan and loopRestarts are systemd's own limits for a unit that ends
+	// again and again. podman has none: it goes on at once, for ever. One that
+	// waits for another has the whole span for it.
+	loopSpan     = 10 * time.Second
+	loopRestarts = 5
+)
+
+// loop is since when the restarts of a container are counted, and how many there
+// had been.
+type loop struct {
+	at       time.Duration
+	restarts int
+}
+
+// loops says whether a container, restarted once more, has ended again and again.
+func (p *patient) loops(id string, restarts int, now time.Duration) bool {
+	l, known := p.looping[id]
+	if known && now-l.at < loopSpan {
+		return false
+	}
+	p.looping[id] = loop{now, restarts}
+	return known && restarts-l.restarts >= loopRestarts
 }
 
 // raise has podman-compose start what does not run of a project whose unit is

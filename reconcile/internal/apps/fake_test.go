@@ -29,6 +29,7 @@ type world struct {
 	failed   map[string]bool   // units that are in the state failed
 	starting map[string]int    // units that start, as the device does, for so many looks more
 	flapping map[string]int    // restarts that come with each look
+	flaps    int               // looks between restarts of a container of compose; 0 = 1
 	looks    map[string]int
 	starts   map[string]int
 	registry map[string]string // reference → id

@@ -201,7 +201,7 @@ func (w *world) runCompose(argv []string, line string) (out string, err error, m
 	switch argv[1] {
 	case "ps":
 		for name, c := range w.projects[project] {
-			if c.flaps {
+			if w.contents++; c.flaps && w.contents%max(w.flaps, 1) == 0 {
 				c.restarts++
 			}
 			called := c.name

@@ -99,6 +99,7 @@ type patient struct {
 	done               bool
 	seen               map[string]units.State // by unit
 	restarts           map[string]int         // by container
+	looping            map[string]loop        // by container
 	restarted          string                 // the last restart that was seen
 	sick               string                 // the unit that was named last; "" = it is none alone
 	sickContainer      string                 // and its container
@@ -106,7 +107,7 @@ type patient struct {
 }
 
 func newPatient(name string, h *schema.Health, list []unit) *patient {
-	p := &patient{name: name, units: list, timeout: healthTimeout, stableFor: healthStable, since: -1, seen: map[string]units.State{}, restarts: map[string]int{}}
+	p := &patient{name: name, units: list, timeout: healthTimeout, stableFor: healthStable, since: -1, seen: map[string]units.State{}, restarts: map[string]int{}, looping: map[string]loop{}}
 	if h != nil {
 		p.health = *h
 		if h.Timeout != nil {
