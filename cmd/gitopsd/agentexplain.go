@@ -175,7 +175,11 @@ func (d *device) explainPhase(s *deviceStanding, to string, now time.Time, becau
 			left = "the device is back on its last good version"
 		}
 		because("%s, attempt %d, ended as %s at %s, and %s%s", to, r.Attempt, or(string(r.Outcome), "failed"), r.Stage, left, after(": ", besideFailure(r)))
-		next("the same attempt is never tried again: mend the release, or gitopsd retry %s in the fleet repository", or(r.Metadata.Name, "DEVICE"))
+		if name := or(r.Metadata.Name, "DEVICE"); r.Outcome == schema.OutcomeExhausted {
+			next("nothing, if what stood in the way passes: the daemon assigns %s again after the backoff of its policy; gitopsd explain %s, at a desk, says when", to, name)
+		} else {
+			next("the same attempt is never tried again: mend the release, or gitopsd retry %s in the fleet repository", name)
+		}
 	case schema.PhaseRollingBack:
 		because("%s did not work, and it is going back now, %s", to, or(r.Reason, "at "+r.Stage))
 	case schema.PhaseStarting:

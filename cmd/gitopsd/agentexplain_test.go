@@ -50,6 +50,22 @@ func TestReasonsOfADevice(t *testing.T) {
 	}
 }
 
+// An attempt that used up its tries before it changed anything is assigned
+// again by itself; one that failed or was refused is not.
+func TestWhatHelpsAfterAnAttempt(t *testing.T) {
+	for outcome, want := range map[schema.Outcome]string{
+		schema.OutcomeExhausted: "nothing, if what stood in the way passes: the daemon assigns v1.1.0 again after the backoff of its policy; gitopsd explain d1, at a desk, says when",
+		schema.OutcomeFailed:    "the same attempt is never tried again: mend the release, or gitopsd retry d1 in the fleet repository",
+		schema.OutcomeRefused:   "the same attempt is never tried again: mend the release, or gitopsd retry d1 in the fleet repository",
+	} {
+		s := &deviceStanding{Running: true, Standing: reconcile.Standing{Last: &reconcile.LastAttempt{Version: "v1.1.0"}, Report: schema.Report{
+			Metadata: schema.Metadata{Name: "d1"}, Phase: schema.PhaseError, Stage: "PRE-CHECK", Outcome: outcome}}}
+		if got := strings.Join((&device{root: "/"}).reasonsOf(s, time.Time{}).Next, "|"); got != want {
+			t.Errorf("%s: next is\n%s\nwant\n%s", outcome, got, want)
+		}
+	}
+}
+
 // What a failure says is not said twice, and where it was cut not either.
 func TestReasonBesideAFailure(t *testing.T) {
 	long := strings.Repeat("no route to the line ", 20)
