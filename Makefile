@@ -126,18 +126,19 @@ soak-device: ## cut a device's power 450 times (6 x POWER_CUTS), meet every faul
 check: build lint test test-system ## what continuous integration runs, the demo aside
 	./$(BIN)/gitopsd demo > /dev/null
 
-# Which architecture is packed, in Go's words.
+# Which architecture is packed, in Go's words, and where the packages are put:
+# beside those of other versions and architectures.
 GOARCH        ?= $(shell $(GO) env GOARCH)
+PACKAGES      ?= $(BIN)/packages
 
 .PHONY: packages
 packages: $(NFPM) ## build bin/packages: a deb and an rpm of this commit (GOARCH)
-	rm -rf $(BIN)/packages
-	mkdir -p $(BIN)/packages/$(GOARCH)
-	CGO_ENABLED=0 GOARCH=$(GOARCH) $(GO) build -trimpath -ldflags '$(STAMP) -s -w' -o $(BIN)/packages/$(GOARCH)/gitopsd ./cmd/gitopsd
-	$(GO) run ./cmd/gitopsd completion bash > $(BIN)/packages/$(GOARCH)/gitopsd.bash
+	mkdir -p $(PACKAGES)/$(GOARCH)
+	CGO_ENABLED=0 GOARCH=$(GOARCH) $(GO) build -trimpath -ldflags '$(STAMP) -s -w' -o $(PACKAGES)/$(GOARCH)/gitopsd ./cmd/gitopsd
+	$(GO) run ./cmd/gitopsd completion bash > $(PACKAGES)/$(GOARCH)/gitopsd.bash
 	for kind in deb rpm; do \
-	  PACKAGE_DIR=$(BIN)/packages/$(GOARCH) GOARCH=$(GOARCH) VERSION=$(or $(VERSION:v%=%),0.0.0) \
-	    $(NFPM) package --config packaging/nfpm.yaml --packager $$kind --target $(BIN)/packages || exit 1; \
+	  PACKAGE_DIR=$(PACKAGES)/$(GOARCH) GOARCH=$(GOARCH) VERSION=$(or $(VERSION:v%=%),0.0.0) \
+	    $(NFPM) package --config packaging/nfpm.yaml --packager $$kind --target $(PACKAGES) || exit 1; \
 	done
 
 $(NFPM):

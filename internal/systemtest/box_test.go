@@ -49,16 +49,22 @@ spec:
   timeout: 15s
 `
 
-// packed builds the packages once for all tests of a run, and gives the deb.
+// packed builds the packages once for all tests of a run, in a folder of their
+// own beside that of others, and gives the deb.
 var packed = sync.OnceValues(func() (string, error) {
 	module, err := filepath.Abs("../..")
 	if err != nil {
 		return "", err
 	}
-	if out, err := exec.Command("make", "-C", module, "packages").CombinedOutput(); err != nil {
+	const folder = "bin/packages-tested"
+	built := filepath.Join(module, folder)
+	if err := os.RemoveAll(built); err != nil {
+		return "", err
+	}
+	if out, err := exec.Command("make", "-C", module, "packages", "PACKAGES="+folder).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("make packages: %w\n%s", err, out)
 	}
-	found, err := filepath.Glob(filepath.Join(module, "bin", "packages", "*.deb"))
+	found, err := filepath.Glob(filepath.Join(built, "*.deb"))
 	if err == nil && len(found) != 1 {
 		err = fmt.Errorf("make packages has left %q", found)
 	}
@@ -196,8 +202,8 @@ func TestSystemPackage(t *testing.T) {
 	f.write("policies/gateways.yaml", fmt.Sprintf(policyText, "gateways", "v1.0.0", 1, 0)+"  rollbackFrom: [v2.0.0]\n")
 	f.push("back to the first release")
 	b.Run("dpkg", "--install", "/root/gitopsd.deb")
-	b.Run("systemctl", "enable", "--now", "gitopsd-agent")
 	f.is("gw-1", "Current", "v1.0.0")
+	b.Run("systemctl", "is-active", "gitopsd-agent", "gitopsd")
 
 	if out, err := b.Try(t.Context(), "gitopsd", "agent", "reset", "--yes"); err == nil {
 		t.Errorf("a reset beside the agent\n%s", out)
@@ -209,6 +215,10 @@ func TestSystemPackage(t *testing.T) {
 		if _, err := os.Lstat(b.Path(file)); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("after a reset there is %s (%v)", file, err)
 		}
+	}
+	b.Run("dpkg", "--purge", "gitopsd")
+	if left, err := filepath.Glob(b.Path("/etc/systemd/system/*/gitopsd*")); err != nil || len(left) > 0 {
+		t.Errorf("a purge leaves %q (%v)", left, err)
 	}
 	if t.Failed() {
 		t.Log(b.log())
