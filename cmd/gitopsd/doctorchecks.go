@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"slices"
@@ -44,11 +45,18 @@ func (d *doctor) failed(name string, err error, remedy string) {
 		text = strings.ReplaceAll(text, " ("+at.Hint+")", "")
 		list = append(list, at.Hint)
 	}
-	if len(list) > 0 {
+	var file *fs.PathError
+	switch {
+	case errors.As(err, &file) && errors.Is(err, fs.ErrNotExist) && strings.HasPrefix(file.Path, systemdCredentials):
+		remedy = "a service has its credentials only while it runs: systemd-run gives them to gitopsd doctor too, as docs/howto/check-the-setup.md shows"
+	case len(list) > 0:
 		remedy = list[0]
 	}
 	d.wrong(name, text, remedy)
 }
+
+// systemdCredentials is where systemd puts the credentials of services.
+const systemdCredentials = "/run/credentials/"
 
 func (d *doctor) wrong(name, detail, remedy string) {
 	d.rows = append(d.rows, checkRow{Name: name, Result: resultFailed, Detail: clean(redactText(detail)), Remedy: clean(redactText(remedy))})

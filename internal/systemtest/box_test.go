@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -73,6 +74,23 @@ var packed = sync.OnceValues(func() (string, error) {
 	}
 	return found[0], nil
 })
+
+// beforeStart is the command by which a page has the daemon's setup checked
+// with what its service is given.
+func beforeStart(t *testing.T) string {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/howto/check-the-setup.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, block := range strings.Split(string(page), "```sh\n")[1:] {
+		if command, _, _ := strings.Cut(block, "```"); strings.HasPrefix(command, "systemd-run") {
+			return command
+		}
+	}
+	t.Fatal("the page has no command that starts with systemd-run")
+	return ""
+}
 
 // newBox installs the agent of a device on a machine that is up.
 func newBox(f *fleet, id string) *box {
@@ -162,7 +180,12 @@ func TestSystemPackage(t *testing.T) {
 	b.labelled("/etc/issue", "one")
 	b.Write("/etc/gitopsd/credentials/token", "secret\n", 0o600)
 	b.Write("/etc/gitopsd/serve.yaml", fmt.Sprintf(boxServeConfig, b.repository), 0o644)
-	b.Run("systemctl", "enable", "--now", "gitopsd") // a second daemon does no harm
+	for _, when := range []string{"before the daemon's first start", "beside the daemon"} {
+		if out := b.Run("sh", "-c", beforeStart(t)); !regexp.MustCompile(`state folder +ok +/var/lib/.*gitopsd-serve\b`).MatchString(out) {
+			t.Errorf("%s the doctor looks at another folder:\n%s", when, out)
+		}
+		b.Run("systemctl", "enable", "--now", "gitopsd") // a second daemon does no harm
+	}
 	f.wait("a daemon in the machine", func() error {
 		if out := b.Run("journalctl", "--no-pager", "--output=cat", "--unit=gitopsd"); !strings.Contains(out, "serving") || strings.Contains(out, "could not") {
 			return errors.New(out)
