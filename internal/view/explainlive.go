@@ -1,6 +1,7 @@
 package view
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -47,6 +48,7 @@ type DeviceMark struct {
 	Policy  string             `json:"policy"`
 	Version string             `json:"version"`
 	Halted  bool               `json:"halted"` // the policy is, by this version
+	Halts   bool               `json:"halts"`  // it is, and this is the device's newest mark that counts for it
 	Mark    schema.FailureMark `json:"mark"`
 }
 
@@ -165,14 +167,47 @@ func (q *Question) brakePlace(path []string) (Cause, bool) {
 	return Cause{Branch: schema.BrakeBranch, File: brakeDocument, Line: line, Setting: text}, true
 }
 
-// marks are the failure marks of a device.
-func (q *Question) marks(id string) []DeviceMark {
+// marks are the failure marks of a device. next is the plan that comes to the
+// same verdict; nil = there is none.
+func (q *Question) marks(d *schema.DeviceStatus, next *NextSweep) []DeviceMark {
 	list := []DeviceMark{}
+	done := next == nil && d.Verdict.Code == string(planner.Current)
 	for _, m := range q.Status.Marks {
+		halting := newestMarks(m, next)
 		for _, mark := range m.Marks {
-			if mark.Device == id {
-				list = append(list, DeviceMark{Policy: m.Policy, Version: m.Version, Halted: m.Halted, Mark: mark})
+			if mark.Device == d.Metadata.Name {
+				halts := !done && slices.Contains(halting, mark)
+				list = append(list, DeviceMark{Policy: m.Policy, Version: m.Version, Halted: m.Halted, Halts: halts, Mark: mark})
 			}
+		}
+	}
+	return list
+}
+
+// newestMarks are those that halt a policy, one of each device. The record has
+// whatever failed the version: also in other contents, and what was forgotten.
+// Which of them count the plan knows.
+func newestMarks(m *schema.FailureMarks, next *NextSweep) []schema.FailureMark {
+	list := []schema.FailureMark{}
+	if !m.Halted {
+		return list
+	}
+	counts := func(string) bool { return true }
+	if next != nil {
+		for _, s := range next.Result.Policies {
+			if s.Policy == m.Policy {
+				counts = func(id string) bool { return slices.Contains(s.HaltedBy, id) }
+			}
+		}
+	}
+	for _, mark := range m.Marks { // by device
+		last := len(list) - 1
+		switch {
+		case !counts(mark.Device):
+		case last < 0 || list[last].Device != mark.Device:
+			list = append(list, mark)
+		case !mark.At.Before(list[last].At):
+			list[last] = mark
 		}
 	}
 	return list

@@ -135,12 +135,12 @@ func groupsMatter(code string) bool {
 }
 
 // tries are the attempts of the present target that did not go well, and what
-// they count for.
+// they halt. Of a device that is done the history has them.
 func (e *Explanation) tries() []string {
 	var list []string
 	for i := range e.Attempts {
 		a := &e.Attempts[i]
-		if a.Version != e.Target || a.Outcome == "" || a.Outcome == schema.OutcomeOK {
+		if a.Version != e.Target || a.Outcome == "" || a.Outcome == schema.OutcomeOK || e.Verdict.Code == string(planner.Current) {
 			continue
 		}
 		text := fmt.Sprintf("attempt %d %s", a.Attempt, did(a.Outcome, a.Version))
@@ -150,11 +150,9 @@ func (e *Explanation) tries() []string {
 		list = append(list, text)
 	}
 	for _, m := range e.Marks {
-		text := fmt.Sprintf("it counts among those that %s of %s", did(m.Mark.Outcome, m.Version), m.Policy)
-		if m.Halted {
-			text += ", and that halted the policy"
+		if m.Halts {
+			list = append(list, fmt.Sprintf("it is among those that halt %s, because it %s", m.Policy, did(m.Mark.Outcome, m.Version)))
 		}
-		list = append(list, text)
 	}
 	return list
 }

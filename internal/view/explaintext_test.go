@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gitopsd/gitopsd/planner"
 	"github.com/gitopsd/gitopsd/schema"
 )
 
@@ -60,6 +61,36 @@ func TestExplainRemoved(t *testing.T) {
 	d.Verdict.Reason = "no policy selects it"
 	q.Assignment.Removed = false
 	wantText(t, explainText(t, q), "until    a policy's selector matches the device's labels\n")
+}
+
+// The record has every attempt that failed a version; what is told is who halts
+// the policy now, each once.
+func TestExplainTellsWhatCountsOnce(t *testing.T) {
+	st := halted()
+	first := schema.FailureMark{Device: "gw-3", Outcome: schema.OutcomeFailed, At: *at(-90), Message: "of another content"}
+	over := schema.FailureMark{Device: "gw-1", Outcome: schema.OutcomeFailed, At: *at(-60), Message: "the cable"}
+	st.Marks[0].Marks = append(st.Marks[0].Marks, first, over)
+	st.Marks[1].Marks = append([]schema.FailureMark{over, first}, st.Marks[1].Marks...)
+	next := func(id, code string) *NextSweep {
+		v := planner.Verdict{Device: planner.Device{ID: id, Policy: "gateways"}, Code: planner.Code(code), Reason: "too many devices failed v1.5.0"}
+		return &NextSweep{At: noon, Verdict: v, Result: planner.Result{Verdicts: []planner.Verdict{v},
+			Policies: []planner.Summary{{Policy: "gateways", Target: "v1.5.0", Halted: true, HaltedBy: []string{"gw-3"}}}}}
+	}
+	for _, c := range []struct {
+		path, want string
+		next       *NextSweep
+	}{
+		{"devices/gw-1.yaml", "", nil},
+		{"devices/gw-1.yaml", "", next("gw-1", "Current")},
+		{"devices/berlin/gw-3.yaml", "tries    attempt 2 failed v1.5.0 at 2026-11-29T11:55Z\n         it is among those that halt gateways, because it failed v1.5.0\n", nil},
+		{"devices/oslo/gw-2.yaml", "because  gw-3 failed v1.5.0 at 11:55Z: hook check: exit 1\nuntil", next("gw-2", "Halted")},
+	} {
+		text := explainText(t, Question{Path: c.path, Status: st, Next: c.next})
+		if !strings.Contains(text, c.want) || strings.Contains(text, "of another content") || strings.Contains(text, "the cable") ||
+			c.want == "" && strings.Contains(text, "tries") || strings.Count(text, "halt gateways") > 1 {
+			t.Errorf("%s: want %q in\n%s", c.path, c.want, text)
+		}
+	}
 }
 
 // A place is only named where the cause is written.

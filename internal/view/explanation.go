@@ -86,7 +86,7 @@ func Explain(q Question) *Explanation {
 		Device:   d.Metadata.Name, Path: q.Path, Policy: d.Policy, Version: dv.Version, Target: d.Verdict.Target,
 		Verdict: d.Verdict, Position: dv.Position, Assignment: d.Assignment, Observed: d.Observed, Report: q.Report,
 		Attempts: append([]schema.Attempt{}, d.Attempts...),
-		Passed:   passed(d.Verdict.Code), Checks: []Check{}, Marks: q.marks(d.Metadata.Name),
+		Passed:   passed(d.Verdict.Code), Checks: []Check{},
 		History: q.history(d), Earlier: q.Earlier, AlsoHeld: dv.AlsoHeld,
 	}
 	if doc := q.Assignment; doc != nil {
@@ -96,6 +96,7 @@ func Explain(q Question) *Explanation {
 		e.Live, e.Standing = q.Next.live(d), q.Next.standing()
 	}
 	next := q.agreed(e.Live)
+	e.Marks = q.marks(d, next)
 	if next != nil {
 		e.Checks, e.NotBefore, e.Position = next.checks(), e.Live.NotBefore, next.Verdict.Position
 		dv.Position, e.Passed = e.Position, []string{}
@@ -164,7 +165,7 @@ func (q *Question) until(d *schema.DeviceStatus, next *NextSweep) []string {
 // causes names who or what stands in the way, and the setting that decides.
 // next is the plan that comes to the same verdict; nil = there is none.
 func (q *Question) causes(d *schema.DeviceStatus, dv DeviceView, fleet *FleetView, next *NextSweep) []Cause {
-	list := q.culprits(d, dv, fleet)
+	list := q.culprits(d, dv, fleet, next)
 	if next != nil {
 		if text := next.Verdict.Detail; text != "" && d.Verdict.Code != string(planner.Halted) {
 			list = append([]Cause{{Text: next.Verdict.Reason + ": " + next.limit() + text}}, list...)
@@ -206,15 +207,15 @@ func (n *NextSweep) limit() string {
 }
 
 // culprits are the devices and events that a verdict comes from.
-func (q *Question) culprits(d *schema.DeviceStatus, dv DeviceView, fleet *FleetView) []Cause {
+func (q *Question) culprits(d *schema.DeviceStatus, dv DeviceView, fleet *FleetView, next *NextSweep) []Cause {
 	list := []Cause{}
 	switch code := d.Verdict.Code; code {
 	case string(planner.Halted):
 		for _, m := range q.Status.Marks {
-			if m.Policy != d.Policy || !m.Halted {
+			if m.Policy != d.Policy {
 				continue
 			}
-			for _, mark := range m.Marks {
+			for _, mark := range newestMarks(m, next) {
 				text := fmt.Sprintf("%s %s at %s", mark.Device, did(mark.Outcome, m.Version), clock(mark.At, fleet.SweptAt))
 				if why := said(mark.Message, mark.Stage); why != "" {
 					text += ": " + why
