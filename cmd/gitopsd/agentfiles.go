@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	"sigs.k8s.io/yaml"
@@ -142,9 +144,20 @@ func quoteGlob(p string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(p)
 }
 
-// readPart reads one file and says what is wrong with it by itself.
+// readPart reads one file and says what is wrong with it by itself. A pipe would
+// keep the agent waiting.
 func readPart(file string) (*configPart, error) {
-	data, err := readLimited(file, configLimit)
+	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file", file)
+	}
+	data, err := readAll(f, file, configLimit)
 	if err != nil {
 		return nil, err
 	}

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/gitopsd/gitopsd/schema"
@@ -22,6 +24,7 @@ func TestHostileDropIns(t *testing.T) {
 		"no text":       "\x00\xff\xfe",
 		"no device":     head + "{device: null}\n",
 		"bad device":    head + "{device: Bad_Id}\n",
+		"pipe":          "",
 	} {
 		dir := t.TempDir()
 		write := func(name, text string) {
@@ -34,7 +37,12 @@ func TestHostileDropIns(t *testing.T) {
 		}
 		write("agent.yaml", head+"{device: d1, repo: {url: /fleet.git}}\n")
 		write("agent.d/10-good.yaml", head+"{interval: 5m}\n")
-		write("agent.d/20-bad.yaml", text)
+		bad := filepath.Join(dir, "agent.d/20-bad.yaml")
+		if write("agent.d/20-bad.yaml", text); name == "pipe" {
+			if err := errors.Join(os.Remove(bad), syscall.Mkfifo(bad, 0o644)); err != nil {
+				t.Fatal(err)
+			}
+		}
 		f := &agentFiles{file: filepath.Join(dir, "agent.yaml"), asked: true, root: dir, judge: func(s *schema.AgentSpec) []error { return agentMistakes(*s) }}
 		if err := f.load(); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -43,13 +51,18 @@ func TestHostileDropIns(t *testing.T) {
 		if f.spec.Device != "d1" || f.spec.Interval.String() != "5m" {
 			t.Errorf("%s: device %q, interval %s", name, f.spec.Device, f.spec.Interval)
 		}
+		if name == "pipe" { // below a file is written
+			if err := os.Remove(bad); err != nil {
+				t.Fatal(err)
+			}
+		}
 		for again, want := range map[string]string{text: "20-bad.yaml is bad, and left out: ", head + "{}\n": "was mended since the agent started: its next start reads it"} {
 			write("agent.d/20-bad.yaml", again)
 			if now := f.now(); len(now) != 1 || !strings.Contains(now[0], want) {
 				t.Errorf("%s: now it says %q, want %q", name, now, want)
 			}
 		}
-		if err := os.Remove(filepath.Join(dir, "agent.d/20-bad.yaml")); err != nil {
+		if err := os.Remove(bad); err != nil {
 			t.Fatal(err)
 		}
 		if now := f.now(); len(now) > 0 {
