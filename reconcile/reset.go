@@ -78,10 +78,14 @@ func Reset(ctx context.Context, c Config, ask func(*Comparison) (bool, error)) (
 }
 
 // forgetAll has the device be on its way back to what was there before the
-// first release.
+// first release, as another installation: of the one that was told to run
+// something nobody hears that it runs nothing any more.
 func (a *Agent) forgetAll() error {
+	if err := a.store.seq.begin(install{ID: newInstallID()}); err != nil {
+		return err
+	}
 	att := a.store.attempts.clone()
-	att.Direction, att.Incomplete, att.Observes, att.Work = back, "", 0, work{Changed: att.Work.Changed}
+	att.Generation, att.Direction, att.Incomplete, att.Observes, att.Work = 0, back, "", 0, work{Changed: att.Work.Changed}
 	if err := a.store.saveAttempts(att); err != nil {
 		return err
 	}

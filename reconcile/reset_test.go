@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gitopsd/gitopsd/reconcile/internal/disk"
+	"github.com/gitopsd/gitopsd/schema"
 )
 
 func agreed(*Comparison) (bool, error) { return true, nil }
@@ -58,11 +59,13 @@ func onlyAside(list []os.DirEntry) bool {
 	return true
 }
 
-// Where an agent comes instead of the next reset, it ends on one of the two.
+// Where an agent comes instead of the next reset, it ends on one of the two. The
+// installation that was told to run what is gone has not failed: it is no more.
 func TestAgentAfterAResetThatWasCut(t *testing.T) {
 	want := map[string]bool{factory(t): true, onV1(t).snapshot(): true}
 	for n := 1; ; n++ {
 		d := onV1(t)
+		was := d.control.last().InstallID
 		c := &crasher{at: n}
 		d.cfg.Step = c.step
 		_, _ = Reset(t.Context(), d.cfg, agreed) // it is dead: what it says does not matter
@@ -75,6 +78,9 @@ func TestAgentAfterAResetThatWasCut(t *testing.T) {
 		d.once()
 		if got := d.snapshot(); !want[got] {
 			t.Fatalf("cut at %s, the device is\n%s", c.where, got)
+		}
+		if r := d.control.last(); r.InstallID == was && (r.Current.Version != "v1.0.0" || r.Outcome != schema.OutcomeOK) {
+			t.Fatalf("cut at %s, the installation that had v1.0.0 reports %q, %s of attempt %d", c.where, r.Current.Version, r.Phase, r.Attempt)
 		}
 	}
 }
