@@ -3,9 +3,6 @@ package apps
 import (
 	"context"
 	"fmt"
-	"io"
-	"net/http"
-	"strings"
 	"time"
 
 	"github.com/gitopsd/gitopsd/reconcile/internal/failure"
@@ -200,34 +197,4 @@ func (c *Controller) check(ctx context.Context, p *patient) (why string, hopeles
 		}
 	}
 	return why, false, nil
-}
-
-// answer says what is wrong with what an address answers, or "".
-func answer(ctx context.Context, h *schema.HTTPHealth) string {
-	ctx, cancel := context.WithTimeout(ctx, checkLimit*time.Second)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, h.URL, nil)
-	if err != nil {
-		return err.Error()
-	}
-	// Of its own, without a proxy: what is asked is this device's.
-	client := http.Client{
-		Transport:     &http.Transport{DisableKeepAlives: true},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		return err.Error()
-	}
-	defer resp.Body.Close()
-	want := http.StatusOK
-	if h.Status != 0 {
-		want = h.Status
-	}
-	if resp.StatusCode == want {
-		return ""
-	}
-	const shown = 200 // bytes of the answer that a person sees
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, shown))
-	return strings.TrimSpace(fmt.Sprintf("%s answers %s instead of %d: %s", h.URL, resp.Status, want, strings.Join(strings.Fields(string(body)), " ")))
 }
