@@ -95,6 +95,10 @@ func applicationFindings(spec map[string]any, at string) []finding {
 // isQuadlet says whether keys lead to a quadlet file in a spec.
 func isQuadlet(keys []string) bool { return len(keys) == 4 && keys[2] == "quadlet" }
 
+// longestHealth bounds how long a device may wait for its applications, and be
+// in the way of the next.
+const longestHealth = 24 * time.Hour
+
 // healthChecks are the fields of a health that exclude each other.
 var healthChecks = []string{"command", "http", "unit"}
 
@@ -105,7 +109,13 @@ func healthFindings(health map[string]any, at string) []finding {
 	}
 	for field, least := range map[string]string{"timeout": "2m", "stableFor": "10s"} {
 		text, _ := health[field].(string)
-		if d, err := time.ParseDuration(text); err == nil && d <= 0 {
+		d, err := time.ParseDuration(text)
+		switch {
+		case err != nil:
+		case d > longestHealth:
+			add("/"+field, fmt.Sprintf("%s is %s, and at most %s are waited for: the device has its slot until then", field, clip(text), Duration(longestHealth).String()),
+				"watch an update for longer with the soak of a wave in the policy")
+		case d <= 0:
 			add("/"+field, fmt.Sprintf("%s is %s, in which nothing can be judged", field, clip(text)), "leave it out for the default of "+least)
 		}
 	}

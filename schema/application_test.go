@@ -30,6 +30,22 @@ func TestQuadletImage(t *testing.T) {
 	}
 }
 
+func TestTimesOfHealth(t *testing.T) {
+	for health, want := range map[string]string{
+		"{timeout: 24h, stableFor: 24h}":  "",
+		"{timeout: 0s}":                   "/timeout in which nothing can be judged",
+		"{timeout: 24h1s}":                "/timeout at most 24h",
+		"{timeout: 5s, stableFor: 1000h}": "/stableFor at most 24h",
+	} {
+		problems := releaseProblems(t, `{applications: {web: {quadlet: {web.container: {content: "[Container]\nImage=example.com/web:1\n"}}, health: `+health+"}}}")
+		place, words, _ := strings.Cut(want, " ")
+		if len(problems) != min(1, len(want)) || len(problems) > 0 && (problems[0].Rule != ruleHealth ||
+			problems[0].Pointer != "/spec/applications/web/health"+place || !strings.Contains(problems[0].Message, words)) {
+			t.Errorf("%s: %+v, want %q", health, problems, want)
+		}
+	}
+}
+
 func TestQuadletUnits(t *testing.T) {
 	for file, want := range map[string]string{
 		"web.container": "web.service", "web.kube": "web.service", "web.pod": "web-pod.service", "web.volume": "web-volume.service",
