@@ -141,7 +141,7 @@ func TestSystemApplications(t *testing.T) {
 	reg.set(true)
 	f.is("gw-1", "Failed", "v2.2.0")
 	b.must("after the bad update", b.serves("two"))
-	if log := b.log(); !strings.Contains(log, "times so far: nothing works here") {
+	if log := b.log(); !strings.Contains(log, "nothing works here (it is not healthy: ") {
 		t.Errorf("nothing is said of the restarts, or of the cause:\n%s", log)
 	}
 

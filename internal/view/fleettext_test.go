@@ -135,8 +135,8 @@ func TestFailuresFitTheTerminal(t *testing.T) {
 	const columns = 68
 	st := halted()
 	st.Devices["devices/berlin/gw-3.yaml"].Attempts[1].Stage = "POST-ACTION"
-	st.Devices["devices/berlin/gw-3.yaml"].Attempts[1].Message = "the device reports that it failed: hooks afterUpdating/check: /bin/sh ended with exit code 1: " +
-		"the modem answers on /dev/ttyUSB2, and not on the port that the configuration names"
+	st.Devices["devices/berlin/gw-3.yaml"].Attempts[1].Message = "the device reports that it failed: hooks afterUpdating/check: " +
+		"the modem answers on /dev/ttyUSB2, and not on the port that the configuration names (/bin/sh ended with exit code 1)"
 	text := fleetText(t, st, Look{Width: columns})
 	wantText(t, text, "gw-3  Failed v1.5.0 11:55Z: the modem answers on /dev/ttyUSB2, and\n",
 		"(afterUpdating/check, exit code 1); on v1.4.2, Updated\n")
@@ -170,7 +170,7 @@ func TestFleetFitsTheTerminal(t *testing.T) {
 	st.Devices["devices/oslo/gw-2.yaml"] = status("gw-2", "Upgrading", "to v1.5.0", func(d *schema.DeviceStatus) {
 		d.Attempts = []schema.Attempt{{Attempt: 4, Version: "v1.5.0", AssignedAt: *at(-3)}}
 	})
-	st.Devices["devices/berlin/gw-3.yaml"].Attempts[1].Message = "the device reports that it failed: hooks afterUpdating/check: /bin/sh ended with exit code 1: the modem does not answer"
+	st.Devices["devices/berlin/gw-3.yaml"].Attempts[1].Message = "the device reports that it failed: hooks afterUpdating/check: the modem does not answer (/bin/sh ended with exit code 1)"
 	for width, columns := range map[int]string{
 		40:  "POLICY    TARGET  STATE   DONE\n",
 		60:  "POLICY    TARGET  STATE   DONE  MOVING  WAITING  ATTENTION\n",
@@ -189,7 +189,7 @@ func TestFleetFitsTheTerminal(t *testing.T) {
 
 func TestSaid(t *testing.T) {
 	for _, c := range []struct{ message, stage, want string }{
-		{"the device reports that it failed: hooks afterUpdating/check: /bin/sh ended with exit code 1: no good\nmore", "POST-ACTION", "no good (afterUpdating/check, exit code 1)"},
+		{"the device reports that it failed: hooks afterUpdating/check: no good (/bin/sh ended with exit code 1)\nmore", "POST-ACTION", "no good (afterUpdating/check, exit code 1)"},
 		{"it came back and reports that it failed: no space", "", "no space"},
 		{"the device reports that it failed", "APPLY", "the device reports that it failed (APPLY)"},
 		{"no answer", "POST-ACTION", "no answer (after the update)"},

@@ -55,8 +55,8 @@ func did(o schema.Outcome, version string) string {
 var (
 	// reported is how the daemon introduces what a device said.
 	reported = regexp.MustCompile(`^(?:the device|it came back and) reports that it failed: `)
-	// program is how the agent introduces what a program of the spec said.
-	program = regexp.MustCompile(`^(?:hooks )?(\S+): \S+ ended with (exit code \d+): (.+)$`)
+	// program is how the agent tells what a program of the spec said.
+	program = regexp.MustCompile(`^(?:hooks )?(\S+): (.+) \(\S+ ended with (exit code \d+)\)$`)
 )
 
 // said is the message of a failure on one line, with what somebody wrote for
@@ -66,7 +66,7 @@ func said(message, stage string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(message), "\n")
 	line = reported.ReplaceAllString(line, "")
 	if m := program.FindStringSubmatch(line); m != nil {
-		return m[3] + " (" + m[1] + ", " + m[2] + ")"
+		return m[2] + " (" + m[1] + ", " + m[3] + ")"
 	}
 	switch {
 	case line == "":

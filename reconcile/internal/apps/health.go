@@ -70,7 +70,7 @@ func (c *Controller) Healthy(ctx context.Context, spec *schema.Spec) error {
 				w.done = now-w.since >= w.stableFor
 			case hopeless || now-begun >= w.timeout:
 				f := failure.From(failure.Permanent(component, w.name, "it is not healthy: %s", w.restartedToo(why)))
-				f.Output = c.words(ctx, w)
+				f.Output, f.Beside = c.words(ctx, w), w.sick == ""
 				errs = append(errs, f)
 			default:
 				w.since = -1

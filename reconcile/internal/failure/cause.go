@@ -32,16 +32,6 @@ func Cause(output string) string {
 	return cause
 }
 
-// causeFirst is an output below the line that tells the cause, because whoever
-// shows a message on one line takes its first.
-func causeFirst(output string) string {
-	cause := Cause(output)
-	if cause == strings.TrimSpace(output) {
-		return cause
-	}
-	return shortCause(cause) + "\n" + output
-}
-
 // shortCause keeps the beginning, which names what was tried, and the end, where
 // an error that wraps others has the innermost.
 func shortCause(s string) string {

@@ -45,17 +45,24 @@ func TestFirstLineTellsTheCause(t *testing.T) {
 	said := func(element, what, output string) error {
 		return &Error{Class: schema.ClassRetryable, Component: "applications", Element: element, Err: errors.New(what), Output: output}
 	}
+	beside := func(output string) error {
+		return &Error{Class: schema.ClassPermanent, Component: "applications", Element: "edge", Err: errors.New("it answers 503"), Output: output, Beside: true}
+	}
+	long := strings.Repeat("no route to the line ", 20) + "at all"
 	restarted, pull := said("edge", "it is not healthy: edge.service was restarted, 5 times so far", goPanic), said("edge", "image 127.0.0.1:5000/edge:2: podman ended with exit code 125", podmanPull)
 	for _, c := range []struct {
 		err   error
 		first string
 		below string
 	}{
-		{restarted, "applications edge: it is not healthy: edge.service was restarted, 5 times so far: panic: listen tcp 10.99.0.1:8080: bind: cannot assign requested address", goPanic},
-		{pull, "applications edge: image 127.0.0.1:5000/edge:2: podman ended with exit code 125: Error: unable to copy from source docker…ontainer registry 127.0.0.1:5000: Get \"https://127.0.0.1:5000/v2/\": dial tcp 127.0.0.1:5000: connect: connection refused", podmanPull},
-		{said("edge", "it has failed", "no such file\n"), "applications edge: it has failed: no such file", ""},
-		{said("edge", "it has failed", "Error: token=hunter2hunter2\nends"), "applications edge: it has failed: Error: token=[removed]", "Error: token=[removed]\nends"},
-		{Join(said("a", "no", "starts\nError: one"), said("b", "no", "Error: two\nends")), "applications a: no: Error: one; applications b: no: Error: two", "starts\nError: one\nError: two\nends"},
+		{restarted, "applications edge: panic: listen tcp 10.99.0.1:8080: bind: cannot assign requested address (it is not healthy: edge.service was restarted, 5 times so far)", goPanic},
+		{pull, "applications edge: Error: unable to copy from source docker…ontainer registry 127.0.0.1:5000: Get \"https://127.0.0.1:5000/v2/\": dial tcp 127.0.0.1:5000: connect: connection refused (image 127.0.0.1:5000/edge:2: podman ended with exit code 125)", podmanPull},
+		{said("edge", "it has failed", "no such file\n"), "applications edge: no such file (it has failed)", ""},
+		{said("edge", "it has failed", "Error: token=hunter2hunter2\nends"), "applications edge: Error: token=[removed] (it has failed)", "Error: token=[removed]\nends"},
+		{Join(said("a", "no", "starts\nError: one"), said("b", "no", "Error: two\nends")), "applications a: Error: one (no); applications b: Error: two (no)", "starts\nError: one\nError: two\nends"},
+		{said("edge", "it has failed", long), "applications edge: " + shortCause(long) + " (it has failed)", long},
+		{beside("GET /healthz 503"), "applications edge: it answers 503: GET /healthz 503", ""},
+		{beside("ERROR no queue\nGET /healthz 503"), "applications edge: ERROR no queue (it answers 503)", "ERROR no queue\nGET /healthz 503"},
 	} {
 		if first, below, _ := strings.Cut(c.err.Error(), "\n"); first != c.first || below != c.below {
 			t.Errorf("%q\nwant first %q", c.err, c.first)

@@ -20,11 +20,14 @@ type Error struct {
 	Component string // agent, files, directories, hooks, applications, requires, resources, os, confirm, state
 	Element   string // a path, a hook's name, …
 	Output    string // the end of a tool's own output
-	Err       error
+	// Beside: what the tool wrote may have to do with it or not, and Err tells
+	// the cause better than a line that does not look like one.
+	Beside bool
+	Err    error
 }
 
-// Error has on its first line what happened and what a program said of the
-// cause; the program's output is below.
+// Error has on its first line what a program said of the cause, then what
+// happened, because whoever shows it cuts its end; the program's output is below.
 func (e *Error) Error() string {
 	if j, ok := e.Err.(joined); ok { //nolint:errorlint // what it wraps deeper has words of its own around it
 		return j.Error() // its parts name their elements
@@ -33,11 +36,20 @@ func (e *Error) Error() string {
 	if e.Element != "" {
 		s += " " + shortElement(e.Element)
 	}
-	s += ": " + Words(e.Err)
-	if e.Output != "" {
-		s += ": " + causeFirst(WithoutSecrets(e.Output))
+	s += ": "
+	happened, said := Words(e.Err), strings.TrimSpace(WithoutSecrets(e.Output))
+	if said == "" {
+		return s + happened
 	}
-	return s
+	cause := Cause(said)
+	first := shortCause(cause) + " (" + happened + ")"
+	if e.Beside && !causal.MatchString(cause) {
+		first = happened + ": " + shortCause(cause)
+	}
+	if s += first; said == shortCause(cause) {
+		return s
+	}
+	return s + "\n" + said
 }
 
 // longElement is what a message shows of an element, in characters; the whole
