@@ -18,6 +18,7 @@ type deviceReasons struct {
 	Version string   `json:"version"`
 	Reasons []string `json:"reasons"`
 	Next    []string `json:"next"` // what to do
+	said    string   // the end of what the program said that failed last
 }
 
 func agentExplainCommand(a *app) *cobra.Command {
@@ -26,8 +27,8 @@ func agentExplainCommand(a *app) *cobra.Command {
 		Use:   "explain",
 		Short: "Why this device is not on the newest version",
 		Long: `Say in words why this device is not on the newest version: it is busy or held,
-a step failed (with the end of what the program said), a retry has its time, or
-it waits for its repository. Needs no network; what only the fleet repository
+a step failed (with the end of what the program said; -o json has all that was
+reported of it), a retry has its time, or it waits for its repository. Needs no network; what only the fleet repository
 knows, gitopsd explain DEVICE says at a desk.`,
 		Args: args(0, 0, ""),
 		Example: `  gitopsd agent explain
@@ -46,6 +47,7 @@ knows, gitopsd explain DEVICE says at a desk.`,
 		}
 		d.writeNobody(a.out, doc.Running)
 		for i, reason := range doc.Reasons {
+			reason, _, _ = strings.Cut(reason, "\n")
 			label := ""
 			if i == 0 {
 				label = doc.Version
@@ -56,6 +58,7 @@ knows, gitopsd explain DEVICE says at a desk.`,
 			}
 			writeFact(a.out, clean(label), reason, a.look())
 		}
+		writeFact(a.out, "said", doc.said, a.look())
 		for _, next := range doc.Next {
 			writeFact(a.out, "next", next, a.look())
 		}
@@ -84,6 +87,7 @@ func (d *device) reasonsOf(s *deviceStanding, now time.Time) *deviceReasons {
 	d.explainPhase(s, to, now, because, next)
 	for _, f := range r.Failures {
 		because("failed at %s", failureText(&f))
+		doc.said = saidText(f.Message)
 	}
 	if w := r.WouldChange; w != nil && r.Phase != schema.PhaseObserving {
 		because("nothing has begun since it was told only to compare itself with %s: it is left as it is", w.Version)

@@ -137,7 +137,8 @@ func writeStanding(w io.Writer, doc *deviceStanding, now time.Time, look view.Lo
 		fact("last", fmt.Sprintf("attempt %d of %s: %s, %s", l.Attempt, l.Version, l.Outcome, view.Stamp(l.At)))
 	}
 	if n := len(r.Failures); n > 0 {
-		fact("failure", failureText(&r.Failures[n-1]))
+		first, _, _ := strings.Cut(failureText(&r.Failures[n-1]), "\n")
+		fact("failure", first)
 	}
 	if r.Busy {
 		fact("busy", r.BusyReason)
@@ -168,6 +169,9 @@ func writeStanding(w io.Writer, doc *deviceStanding, now time.Time, look view.Lo
 	}
 	fact("agent", r.AgentVersion)
 	fact("trial", doc.Trial)
+	if n := len(r.Failures); n > 0 {
+		fact("said", saidText(r.Failures[n-1].Message))
+	}
 }
 
 func phaseText(r *schema.Report) string {
@@ -218,13 +222,17 @@ func isFresh(s *deviceStanding) bool {
 	return r.Phase == schema.PhaseUpdated && s.Last == nil && r.Attempt == 0 && r.Reason == ""
 }
 
-// failureText is a failure with the end of what the program said.
+// failureText is a failure on its first line, with the end of what the program
+// said below.
 func failureText(f *schema.Failure) string {
-	text := f.Stage + ": " + strings.TrimSpace(f.Message)
+	text, below, found := strings.Cut(strings.TrimSpace(f.Message), "\n")
 	if f.Tries > 1 {
 		text += fmt.Sprintf(" (%d tries)", f.Tries)
 	}
-	return text
+	if found {
+		text += "\n" + below
+	}
+	return f.Stage + ": " + text
 }
 
 func contactText(c *reconcile.Contact, now time.Time) string {
