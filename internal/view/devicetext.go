@@ -201,6 +201,9 @@ func deviceLine(e *Explanation) string {
 		default:
 			parts = append(parts, "offline")
 		}
+		if o.AgentVersion != "" {
+			parts = append(parts, "agent "+o.AgentVersion)
+		}
 		if o.Busy {
 			parts = append(parts, "busy")
 		}

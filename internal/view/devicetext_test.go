@@ -94,3 +94,10 @@ func TestApplicationsTextCountsWhatRuns(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+// Which agent reported is told as well: it is what a release of the agent moves.
+func TestExplainTellsTheAgent(t *testing.T) {
+	st := halted()
+	st.Devices["devices/gw-1.yaml"].Observed.AgentVersion = "v1.5.0"
+	wantText(t, explainText(t, Question{Path: "devices/gw-1.yaml", Status: st}), "device   Updated · online · agent v1.5.0\n")
+}
