@@ -147,7 +147,7 @@ func (pl *plan) inFlight(d *device, a *Attempt) finding {
 		v.reason = assignedReason(a.Target, a.AssignedAt)
 	}
 	if speaksOf(d, a) {
-		v.detail = strings.ToLower(word(d.Said.Phase))
+		v.detail = "the device says " + strings.ToLower(word(d.Said.Phase))
 	}
 	return v
 }

@@ -81,7 +81,7 @@ func TestB73_WhatIsSaidOfARollbackIsTrue(t *testing.T) {
 			t.Errorf("report: %+v", r)
 		}
 		// It was said once, and is no failure of later runs.
-		d.wantOnce(0, "on v1.0.0", "v1.1.0 was failed")
+		d.wantOnce(0, "on v1.0.0", "v1.1.0 ended as failed")
 	})
 	t.Run("not back", func(t *testing.T) {
 		d := onV1(t)
@@ -139,7 +139,7 @@ func TestB74_FileThatCannotBeRestored(t *testing.T) {
 	if d.snapshot() != before {
 		t.Errorf("not back as it was:\n%s", d.snapshot())
 	}
-	d.wantOnce(0, "v1.1.0 was failed")
+	d.wantOnce(0, "v1.1.0 ended as failed")
 	d.assign(3, "v1.1.1", v2(nil))
 	d.wantOnce(0, "updated from v1.0.0 to v1.1.1")
 }

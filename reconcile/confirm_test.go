@@ -33,7 +33,7 @@ func TestConfirmFailureBringsBack(t *testing.T) {
 	if r.Outcome != schema.OutcomeFailed || r.Failures[0].Component != "confirm" || r.Stage != string(StagePostAction) {
 		t.Errorf("report: %+v", r)
 	}
-	d.wantOnce(0, "was failed")
+	d.wantOnce(0, "ended as failed")
 }
 
 func TestConfirmWaitsForTheFirstAnswer(t *testing.T) {

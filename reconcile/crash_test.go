@@ -45,7 +45,7 @@ func (d *device) settle() Result {
 	d.t.Helper()
 	var res Result
 	for range 4 {
-		if res = d.once(); strings.HasPrefix(res.Summary, "nothing to do") || strings.Contains(res.Summary, " was failed") {
+		if res = d.once(); strings.HasPrefix(res.Summary, "nothing to do") || strings.Contains(res.Summary, " ended as failed") {
 			return res
 		}
 	}

@@ -178,7 +178,7 @@ func TestPreCheckFailures(t *testing.T) {
 				t.Errorf("something changed:\n%s", cmp.Diff(before, after))
 			}
 			// the same attempt is never tried again; a newer one is
-			d.wantOnce(0, "v1.1.0 was "+string(c.outcome))
+			d.wantOnce(0, "v1.1.0 ended as "+string(c.outcome))
 			d.assign(3, "v1.1.0", v2(nil))
 			d.wantOnce(0, "updated")
 		})
@@ -214,7 +214,7 @@ func TestAfterHookFailureRollsBackForGood(t *testing.T) {
 	if got, want := r.Failures[0].Element, "afterUpdating/it"; got != want {
 		t.Errorf("element %q, want %q", got, want)
 	}
-	d.wantOnce(0, "on v1.0.0; v1.1.0 was failed")
+	d.wantOnce(0, "on v1.0.0; v1.1.0 ended as failed")
 	d.assign(3, "v1.1.0", v2(nil))
 	d.wantOnce(0, "updated from v1.0.0 to v1.1.0")
 }
@@ -227,7 +227,7 @@ func TestWhatRunsIsAssignedAgain(t *testing.T) {
 	d.assign(2, "v1.1.0", bad)
 	d.wantOnce(1, "failed")
 	d.recall(2)
-	d.wantOnce(0, "v1.1.0 was failed")
+	d.wantOnce(0, "v1.1.0 ended as failed")
 	if r := d.control.last(); r.Phase != schema.PhaseError {
 		t.Fatalf("report: %+v", r)
 	}
@@ -287,7 +287,7 @@ func TestB74_RollbackThatCannotFinish(t *testing.T) {
 	d.wantOnce(1, "rollback incomplete")
 	d.write("/test-ok", "")
 	d.wantOnce(1, "failed", "back on v1.0.1")
-	d.wantOnce(0, "v1.1.0 was failed")
+	d.wantOnce(0, "v1.1.0 ended as failed")
 	if r := d.control.last(); strings.Contains(r.Reason, "incomplete") || r.Outcome != schema.OutcomeFailed {
 		t.Errorf("report after the rollback was completed: %+v", r)
 	}
@@ -675,7 +675,7 @@ func TestRecallOfWhatNeverArrived(t *testing.T) {
 	d.cfg.Logger = slog.New(book)
 	d.recall(2)
 	d.wantOnce(0)
-	if r := d.control.last(); r.Recalled != 2 || r.Attempt != 2 || r.Begun || r.Phase != schema.PhaseUpdated || r.Reason != "attempt 2 was taken back before it changed anything" {
+	if r := d.control.last(); r.Recalled != 2 || r.Attempt != 2 || r.Begun || r.Phase != schema.PhaseUpdated || r.Reason != "attempt 2 was recalled before it changed anything" {
 		t.Errorf("report: %+v", r)
 	}
 	if lines, _, _ := book.take(); !strings.Contains(lines, "new generation generation=2 recalled=2") || strings.Contains(lines, "version=") {

@@ -81,7 +81,7 @@ func TestObserve_NothingIsTouched(t *testing.T) {
 	if strings.Contains(d.control.phases(), "Starting") {
 		t.Errorf("a start was announced: %s", d.control.phases())
 	}
-	d.wantOnce(0, "v1.1.0 was observed: 3 things would change")
+	d.wantOnce(0, "v1.1.0 ended as observed: 3 things would change")
 
 	// What the device does by itself is seen. What it is told to do is an update
 	// like any other.

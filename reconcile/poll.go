@@ -152,7 +152,7 @@ func (a *Agent) unchanged() Result {
 	case a.store.desired != nil:
 		return Result{Summary: fmt.Sprintf("attempt %d of %s waits", a.store.desired.Attempt, a.store.desired.Version)}
 	case last != nil && last.Outcome != schema.OutcomeOK:
-		summary := fmt.Sprintf("on %s; %s was %s: %s", a.store.current.Version, last.Version, last.Outcome, oneLine(last.Reason))
+		summary := fmt.Sprintf("on %s; %s ended as %s: %s", a.store.current.Version, last.Version, last.Outcome, oneLine(last.Reason))
 		return Result{Summary: summary, idle: true, gaveUp: last.Outcome != schema.OutcomeObserved}
 	}
 	return Result{Summary: "nothing to do: on " + a.store.current.Version, idle: true}
@@ -193,7 +193,7 @@ func (a *Agent) begunWork() bool {
 // failed.
 func (a *Agent) drop(ctx context.Context, doc *schema.Assignment, why string) Result {
 	if why == "" {
-		why = "it was taken back"
+		why = "it was recalled"
 	}
 	if a.begunWork() {
 		d := a.store.desired
@@ -206,7 +206,7 @@ func (a *Agent) drop(ctx context.Context, doc *schema.Assignment, why string) Re
 	att := a.store.attempts.clone()
 	dropped := doc.Recalled
 	if d := a.store.desired; d != nil {
-		a.log.Info("dropped before it changed anything", "attempt", d.Attempt, "version", d.Version, "because", why)
+		a.log.Info("deferred before it changed anything", "attempt", d.Attempt, "version", d.Version, "because", why)
 		dropped = max(dropped, d.Attempt)
 	}
 	if dropped > att.Dropped && dropped > att.highest() {

@@ -120,7 +120,7 @@ func (p *programmed) rests() Result {
 	var res Result
 	for range 12 {
 		var dead bool
-		if res, dead = p.boot(); !dead && (strings.HasPrefix(res.Summary, "nothing to do") || strings.Contains(res.Summary, " was failed") || strings.Contains(res.Summary, " was refused")) {
+		if res, dead = p.boot(); !dead && (strings.HasPrefix(res.Summary, "nothing to do") || strings.Contains(res.Summary, " ended as failed") || strings.Contains(res.Summary, " ended as refused")) {
 			return res
 		}
 	}

@@ -148,7 +148,7 @@ func TestB105_OSCameBackOld(t *testing.T) {
 	if got := d.snapshot(); got != before {
 		t.Errorf("the device is\n%s\nwant\n%s", got, before)
 	}
-	d.wantOnce(0, "was failed")
+	d.wantOnce(0, "ended as failed")
 }
 
 func TestFailureBeforeTheRebootDropsWhatIsStaged(t *testing.T) {

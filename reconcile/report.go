@@ -56,7 +56,7 @@ func (a *Agent) report() *schema.Report {
 		r.Attempt, r.Phase, r.Reason = a.live.attempt, schema.PhaseWaiting, a.live.reason
 	case st.Dropped != 0 && (last == nil || st.Dropped > last.Attempt):
 		r.Attempt, r.Phase = st.Dropped, schema.PhaseUpdated
-		r.Reason = fmt.Sprintf("attempt %d was taken back before it changed anything", st.Dropped)
+		r.Reason = fmt.Sprintf("attempt %d was recalled before it changed anything", st.Dropped)
 	case last != nil:
 		r.Attempt, r.Digest, r.Begun, r.Outcome = last.Attempt, last.Digest, last.Begun, last.Outcome
 		r.Stage, r.Reason, r.Failures = last.Stage, last.Reason, slices.Clone(last.Failures)

@@ -28,8 +28,9 @@ func agentExplainCommand(a *app) *cobra.Command {
 		Short: "Why this device is not on the newest version",
 		Long: `Say in words why this device is not on the newest version: it is busy or held,
 a step failed (with the end of what the program said; -o json has all that was
-reported of it), a retry has its time, or it waits for its repository. Needs no network; what only the fleet repository
-knows, gitopsd explain DEVICE says at a desk.`,
+reported of it), a retry has its time, or control does not answer. Needs no
+network; what only the fleet repository knows, gitopsd explain DEVICE says at a
+desk.`,
 		Args: args(0, 0, ""),
 		Example: `  gitopsd agent explain
   gitopsd agent explain -o json`,
@@ -109,7 +110,7 @@ func (d *device) reasonsOf(s *deviceStanding, now time.Time) *deviceReasons {
 		because("what is assigned to it is not acted on: %s", r.Assigned)
 	}
 	if c := s.Contact; c != nil && !c.Answers {
-		because("its repository does not answer since %s: %s; nothing new begins before it does, and what runs stays", momentText(c.Since, now), c.Error)
+		because("control does not answer since %s: %s; nothing new begins before it does, and what runs stays", momentText(c.Since, now), c.Error)
 		next("%s asks at once, and says what went wrong", d.command("run-now"))
 	}
 	switch n := len(r.Drift); {

@@ -120,14 +120,14 @@ func (a *app) noteOnDevice(ctx context.Context, options *localOptions, r agentso
 	case agentsocket.DoHold:
 		text = "held: " + r.Reason
 	case agentsocket.DoUnhold:
-		text = isOver("the hold", done.Was)
+		text = isOver("hold", done.Was)
 	case agentsocket.DoSnooze:
 		text = "no update begins: " + r.Reason
 		if done.Until != nil {
 			text = "no update begins until " + view.Stamp(*done.Until) + ": " + r.Reason
 		}
 	case agentsocket.DoWake:
-		text = isOver("the snooze", done.Was)
+		text = isOver("snooze", done.Was)
 	}
 	if nobody {
 		text += " (no agent answers; the next one to start obeys)"
@@ -138,9 +138,9 @@ func (a *app) noteOnDevice(ctx context.Context, options *localOptions, r agentso
 
 func isOver(what string, was bool) string {
 	if was {
-		return what + " is over"
+		return "the " + what + " is over"
 	}
-	return what + " was none; nothing to do"
+	return "there was no " + what + "; nothing to do"
 }
 
 // note writes what the agent would.

@@ -164,7 +164,7 @@ func (e *Explanation) assignedText() string {
 	case a == nil:
 		return ""
 	case a.Version == "" && a.Recalled > 0:
-		return fmt.Sprintf("nothing: attempt %d was taken back", a.Recalled)
+		return fmt.Sprintf("nothing: attempt %d was recalled", a.Recalled)
 	case a.Version == "":
 		return ""
 	}

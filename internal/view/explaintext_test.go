@@ -93,6 +93,18 @@ func TestExplainTellsWhatCountsOnce(t *testing.T) {
 	}
 }
 
+// What did not begin was recalled, in the word of the history.
+func TestExplainTellsRecalls(t *testing.T) {
+	st := halted()
+	st.Devices["devices/berlin/gw-3.yaml"] = status("gw-3", "Backoff", "will be tried again", func(d *schema.DeviceStatus) {
+		d.Verdict.Target, d.Assignment = "v1.5.0", &schema.AssignmentRef{Recalled: 2}
+		d.Attempts = []schema.Attempt{{Attempt: 2, Version: "v1.5.0", AssignedAt: *at(-7), EndedAt: at(-5), Outcome: schema.OutcomeDeferred,
+			Recall: &schema.Recall{At: *at(-6), Because: "busy", Outcome: schema.OutcomeDeferred}}}
+	})
+	wantText(t, explainText(t, Question{Path: "devices/berlin/gw-3.yaml", Status: st}),
+		"tries    attempt 2 of v1.5.0 was recalled as deferred at 2026-11-29T11:55Z\n", "assigned nothing: attempt 2 was recalled\n", "attempt 2: recalled, busy\n")
+}
+
 // A place is only named where the cause is written.
 func TestExplainNamesNoPlaceForWhatIsNotWritten(t *testing.T) {
 	st := halted()

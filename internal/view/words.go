@@ -46,6 +46,8 @@ func did(o schema.Outcome, version string) string {
 	switch o {
 	case schema.OutcomeLost:
 		return "was lost on the way to " + version
+	case schema.OutcomeDeferred, schema.OutcomeUnreached:
+		return "of " + version + " was recalled as " + string(o)
 	case schema.OutcomeExhausted:
 		return "used up its tries of " + version
 	}
