@@ -122,15 +122,10 @@ func quadletName(name string) (msg, hint string) {
 		return fmt.Sprintf("%s is no file of quadlet", quote(name)), "end it with .container, .volume, .network, .pod, .kube, .image or .build; other files stand in files"
 	case len(name) > maxQuadletName || !unitStem(stem):
 		return fmt.Sprintf("no unit can be called after %s", quote(name)), "use letters, digits and ._- and begin with a letter or digit"
-	case ownUnit(QuadletUnit(name)), isEssential(QuadletUnit(name)):
+	case ownUnit(QuadletUnit(name)), standingOf(QuadletUnit(name)) != 0:
 		return fmt.Sprintf("the unit %s would take the place of one that the device or the agent stands on", QuadletUnit(name)), "choose another name"
 	}
 	return "", ""
-}
-
-func isEssential(unit string) bool {
-	_, essential := essentialUnits[unit]
-	return essential
 }
 
 // maxQuadletName leaves room in a unit's name for what podman puts behind it.

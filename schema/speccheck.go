@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path"
 	"reflect"
-	"regexp"
 	"slices"
 	"sort"
 	"strings"
@@ -15,7 +14,11 @@ import (
 // protectedPaths are places on a device that a spec cannot manage: what the
 // kernel makes, and the agent's own state, configuration and programs. What
 // lies below them is protected too.
-var protectedPaths = []string{"/proc", "/sys", "/dev", "/run/gitopsd", "/var/lib/gitopsd", "/etc/gitopsd", "/usr/lib/gitopsd", "/usr/bin/gitopsd"}
+var (
+	kernelPaths    = []string{"/proc", "/sys", "/dev"}
+	agentPaths     = []string{"/run/gitopsd", "/var/lib/gitopsd", "/etc/gitopsd", "/usr/lib/gitopsd", "/usr/bin/gitopsd"}
+	protectedPaths = slices.Concat(kernelPaths, agentPaths)
+)
 
 // valueFindings checks each value of a spec, or of a part of one, by itself.
 func valueFindings(spec map[string]any, at string) []finding {
@@ -149,21 +152,10 @@ func devicePath(p string, isFile bool) (rule, msg, hint string) {
 			return ruleProtected, fmt.Sprintf("%s cannot be a file: %s lies below it", quote(p), protected), "choose another place"
 		}
 	}
-	if isOwnUnitFile(p) {
-		return ruleProtected, fmt.Sprintf("%s is protected: it is of a unit of gitopsd's own", quote(p)), "choose another place"
+	if why, hint := unitFileProtected(p); why != "" {
+		return ruleProtected, fmt.Sprintf("%s is protected: %s", quote(p), why), hint
 	}
 	return "", "", ""
-}
-
-// systemdFolder begins where systemd finds units, links to them and drop-ins:
-// in its folders system, system.control and the like.
-var systemdFolder = regexp.MustCompile(`^/(etc|run|lib|usr/lib|usr/local/lib)/systemd/system[^/]*/`)
-
-// isOwnUnitFile says whether a path is the file of one of gitopsd's own units, a
-// drop-in of it, or a link that starts it.
-func isOwnUnitFile(p string) bool {
-	folder := systemdFolder.FindString(p)
-	return folder != "" && slices.ContainsFunc(strings.Split(p[len(folder):], "/"), ownUnit)
 }
 
 // oddRune says what in a name nobody can see, or what makes it look like

@@ -23,8 +23,8 @@ func unitFindings(spec map[string]any, at string) []finding {
 			found = append(found, finding{pointer: here, rule: ruleUnitName, atKey: true, msg: msg, hint: hint})
 			continue
 		}
-		if why := unitProtected(name, unit); why != "" {
-			found = append(found, finding{pointer: here, rule: ruleUnitProtected, atKey: true, msg: fmt.Sprintf("%s is protected: %s", name, why)})
+		if why, hint := unitProtected(name, unit); why != "" {
+			found = append(found, finding{pointer: here, rule: ruleUnitProtected, atKey: true, msg: fmt.Sprintf("%s is protected: %s", name, why), hint: hint})
 		}
 		dropIns, _ := unit["dropIns"].(map[string]any)
 		for _, d := range sortedKeys(dropIns) {
@@ -62,8 +62,7 @@ func changeFindings(name, field, at string) []finding {
 	if isUnitTemplate(name) || strings.HasSuffix(name, ".slice") {
 		return []finding{{pointer: at, rule: ruleUnitName, msg: fmt.Sprintf("%s cannot %s: it never runs itself", name, field), hint: "name each of the units that do"}}
 	}
-	harmless, essential := essentialUnits[name]
-	if ownUnit(name) || (essential && !harmless) {
+	if st := standingOf(name); ownUnit(name) || (st != 0 && st != handedOn) {
 		return []finding{{pointer: at, rule: ruleUnitProtected, msg: fmt.Sprintf("%s is protected: the device cannot do without it, not even for a moment", name)}}
 	}
 	return nil

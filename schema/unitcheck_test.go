@@ -59,7 +59,19 @@ func TestUnitsThatCannotBe(t *testing.T) {
 		`{directories: {/run/systemd/system.control/gitopsd.service.d: {}}}`:                                                                             "/directories/~1run~1systemd~1system.control~1gitopsd.service.d device-path-protected",
 		`{files: {/etc/systemd/system/multi-user.target.wants/gitopsd-agent.service: {content: x}}}`:                                                     "/files/~1etc~1systemd~1system~1multi-user.target.wants~1gitopsd-agent.service device-path-protected",
 		`{files: {/etc/systemd/network/gitopsd-x.network: {content: x}, /usr/bin/gitopsd-x: {content: x}, /etc/systemd/system/a.service: {content: x}}}`: "",
-		`{files: {/etc/a: {content: "[Unit]", restart: a.service}}}`:                                                                                     "/files/~1etc~1a/restart wrong-type",
+		`{units: {var-lib-gitopsd.mount: {content: "[Mount]", state: started}}}`:                                                                         "/units/var-lib-gitopsd.mount unit-protected",
+		`{units: {var.mount: {state: stopped}}}`:                                                                                                         "/units/var.mount unit-protected",
+		`{units: {run.automount: {content: "[Automount]"}}}`:                                                                                             "/units/run.automount unit-protected",
+		`{units: {etc-gitopsd-a\x2db.mount: {content: "[Mount]"}}}`:                                                                                      `/units/etc-gitopsd-a\x2db.mount unit-protected`,
+		`{units: {etc-systemd.mount: {content: "[Mount]"}}}`:                                                                                             "/units/etc-systemd.mount unit-protected",
+		`{units: {var.mount: {dropIns: {a: {content: "[Mount]"}}}, var-lib-containers.mount: {content: "[Mount]", state: started}, var-lib-gitopsd\x2dx.mount: {content: "[Mount]"}, dev-hugepages.mount: {state: masked}, tmp.mount: {state: masked}}}`: "",
+		`{files: {/etc/a: {content: x, restart: [var.mount]}}}`:                                    "/files/~1etc~1a/restart/0 unit-protected",
+		`{files: {/etc/systemd/system/service.d/x.conf: {content: "[Service]"}}}`:                  "/files/~1etc~1systemd~1system~1service.d~1x.conf device-path-protected",
+		`{files: {/usr/local/lib/systemd/system/dbus.service: {content: "[Service]"}}}`:            "/files/~1usr~1local~1lib~1systemd~1system~1dbus.service device-path-protected",
+		`{files: {/etc/systemd/system/var.mount: {content: "[Mount]"}}}`:                           "/files/~1etc~1systemd~1system~1var.mount device-path-protected",
+		`{files: {/run/systemd/transient/gitopsd-agent.service.d/x.conf: {content: "[Service]"}}}`: "/files/~1run~1systemd~1transient~1gitopsd-agent.service.d~1x.conf device-path-protected",
+		`{files: {/etc/systemd/system/dbus.service.d/x.conf: {content: "[Service]"}, /etc/systemd/system.conf.d/gitopsd-x.conf: {content: "[Manager]"}, /etc/systemd/system/edge.service.d/x.conf: {content: "[Service]"}}}`: "",
+		`{files: {/etc/a: {content: "[Unit]", restart: a.service}}}`: "/files/~1etc~1a/restart wrong-type",
 	} {
 		problems := releaseProblems(t, spec)
 		place, rule, _ := strings.Cut(want, " ")

@@ -57,44 +57,6 @@ func unitTemplateOf(name string) string {
 	return ""
 }
 
-// essentialUnits are those that the device or the agent stands on: without
-// them nobody could put anything right any more. Of these a spec may set
-// drop-ins, and those marked true may restart: systemd hands on what they hold.
-var essentialUnits = map[string]bool{
-	"-.mount": false, "-.slice": false, "system.slice": false, "init.scope": false,
-	"dbus.service": false, "dbus.socket": false, "dbus-broker.service": false,
-	"systemd-journald.service": true, "systemd-journald.socket": true, "systemd-journald-dev-log.socket": true,
-	"systemd-udevd.service": true, "systemd-udevd-control.socket": true, "systemd-udevd-kernel.socket": true,
-	"sysinit.target": false, "basic.target": false, "local-fs.target": false, "local-fs-pre.target": false,
-	"default.target": false, "rescue.target": false, "emergency.target": false, "rescue.service": false, "emergency.service": false,
-	"shutdown.target": false, "umount.target": false, "final.target": false, "exit.target": false, "initrd.target": false,
-	"reboot.target": false, "poweroff.target": false, "halt.target": false, "kexec.target": false,
-	"soft-reboot.target": false, "suspend.target": false, "hibernate.target": false, "sleep.target": false,
-	"systemd-reboot.service": false, "systemd-poweroff.service": false, "systemd-halt.service": false,
-	"systemd-kexec.service": false, "systemd-soft-reboot.service": false, "systemd-exit.service": false,
-}
-
-// ownUnit says whether a unit is gitopsd's own: what keeps the device can
-// neither stop nor restart itself in the middle of that.
-func ownUnit(name string) bool {
-	return strings.HasPrefix(name, "gitopsd.") || strings.HasPrefix(name, "gitopsd-") || strings.HasPrefix(name, "gitopsd@")
-}
-
-// unitProtected says why a spec cannot have a unit as it is written, or "".
-func unitProtected(name string, unit map[string]any) string {
-	if ownUnit(name) {
-		return "it is gitopsd's own"
-	}
-	if _, essential := essentialUnits[name]; essential {
-		for field, v := range unit {
-			if v != nil && field != "dropIns" {
-				return "the device cannot do without it, so that only drop-ins can be added"
-			}
-		}
-	}
-	return ""
-}
-
 // UnitProblem says why no device can have a unit of a spec as it is, or "".
 // Validation finds it first; an agent asks too, because nobody but itself keeps
 // it from being stopped by what it was assigned.
@@ -102,8 +64,7 @@ func UnitProblem(name string, u *Unit) string {
 	if msg, _ := unitNameProblem(name); msg != "" {
 		return msg
 	}
-	_, essential := essentialUnits[name]
-	if ownUnit(name) || (essential && u != nil && (u.IsSet() || u.Enabled != nil || u.State != "")) {
+	if ownUnit(name) || (standingOf(name) != 0 && u != nil && (u.IsSet() || u.Enabled != nil || u.State != "")) {
 		return "it is protected: the agent or the device stands on it"
 	}
 	if u == nil {

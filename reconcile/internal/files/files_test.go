@@ -339,7 +339,11 @@ func TestB95_PathsThatNoSpecMayName(t *testing.T) {
 		"/proc/sys/kernel/core_pattern", "/sys/x", "/dev/null", "/run/gitopsd/busy", "/run/gitopsd", "/etc/gitopsd/agent.yaml",
 		"/var/lib/gitopsd/managed.json", "/var/lib/gitopsd", "/etc/alias/gitopsd/managed.json", "/etc/systemd/system/gitopsd.service",
 		"/etc/systemd/system/gitopsd-agent.service.d/x.conf", "/etc/systemd/system/multi-user.target.wants/gitopsd.service", "/var", "/run",
+		"/usr/local/lib/systemd/system/gitopsd-agent.service.d/x.conf", "/etc/systemd/system.control/gitopsd-agent.service.d/x.conf",
+		"/run/systemd/transient/gitopsd-agent.service", "/etc/systemd/system/service.d/x.conf", "/etc/systemd/system/dbus.service",
+		"/etc/systemd/system/var-lib.mount", "/etc/systemd/system/opt-agent.mount",
 	}
+	d.ctl.protected = []string{"/opt/agent/bin/gitopsd"}
 	for _, p := range paths {
 		spec := &schema.Spec{Files: map[string]*schema.File{p: file("x", "")}}
 		if err := d.ctl.Check(spec, nil); class(err) != schema.ClassPermanent {
@@ -349,7 +353,8 @@ func TestB95_PathsThatNoSpecMayName(t *testing.T) {
 			t.Errorf("Apply(%q): %v %v, want a permanent failure", p, changed, err)
 		}
 	}
-	if err := d.ctl.Check(&schema.Spec{Files: map[string]*schema.File{"/usr/x": file("", ""), "/etc/systemd/system/edge.service": file("", "")}}, nil); err != nil {
+	if err := d.ctl.Check(&schema.Spec{Files: map[string]*schema.File{"/usr/x": file("", ""), "/etc/systemd/system/edge.service": file("", ""),
+		"/etc/systemd/system/opt-data.mount": file("", ""), "/srv/var.mount": file("", ""), "/etc/systemd/system/dbus.service.d/x.conf": file("", "")}}, nil); err != nil {
 		t.Errorf("a system that is no image: %v", err)
 	}
 	d.put("run/ostree-booted", "", 0o644)

@@ -3,6 +3,8 @@ package files
 import (
 	"path/filepath"
 	"strings"
+
+	"github.com/gitopsd/gitopsd/schema"
 )
 
 // protectedTrees are never touched, whatever a spec says.
@@ -15,9 +17,6 @@ var protectedTrees = []struct{ path, why string }{
 	{"/usr/lib/gitopsd", "it is the agent's own configuration"},
 	{"/var/lib/gitopsd", "it is the agent's own state"},
 }
-
-// unitFolders hold the agent's own units.
-var unitFolders = []string{"/etc/systemd/system", "/run/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"}
 
 // isProtected says why no spec may touch a path, or "".
 func (c *Controller) isProtected(p string) string {
@@ -34,14 +33,8 @@ func (c *Controller) isProtected(p string) string {
 			return "the agent needs it"
 		}
 	}
-	for _, dir := range unitFolders {
-		if rest, ok := strings.CutPrefix(p, dir+"/"); ok {
-			for _, name := range strings.Split(rest, "/") {
-				if strings.HasPrefix(name, "gitopsd.") || strings.HasPrefix(name, "gitopsd-") || strings.HasPrefix(name, "gitopsd@") {
-					return "it is the agent's own unit"
-				}
-			}
-		}
+	if why := schema.UnitFileProblem(p, c.protected...); why != "" {
+		return why
 	}
 	if within(p, "/usr") && c.imageBased() {
 		return "/usr belongs to the operating system image"

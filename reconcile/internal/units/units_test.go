@@ -330,6 +330,7 @@ func TestImpossibleUnits(t *testing.T) {
 		"":              {Units: map[string]*schema.Unit{"still.service": unit("", true, "started"), "dbus.service": {DropIns: map[string]*schema.Body{"a": body("x")}}, "new.service": unit("x", false, "")}},
 		"protected":     {Units: map[string]*schema.Unit{"gitopsd-agent.service": {State: "masked"}}},
 		"it is prote":   {Units: map[string]*schema.Unit{"dbus.service": {State: "stopped"}}},
+		"stands on it":  {Units: map[string]*schema.Unit{"var-lib-gitopsd.mount": unit("[Mount]\n", false, "started")}},
 		"a path":        {Units: map[string]*schema.Unit{"../x.service": unit("x", false, "")}},
 		"is protecte":   {Files: map[string]*schema.File{"/etc/a": file("x", []string{"gitopsd-agent.service"}, nil)}},
 		"never runs":    {Files: map[string]*schema.File{"/etc/a": file("x", nil, []string{"a@.service"})}},
