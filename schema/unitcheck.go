@@ -62,7 +62,7 @@ func changeFindings(name, field, at string) []finding {
 	if isUnitTemplate(name) || strings.HasSuffix(name, ".slice") {
 		return []finding{{pointer: at, rule: ruleUnitName, msg: fmt.Sprintf("%s cannot %s: it never runs itself", name, field), hint: "name each of the units that do"}}
 	}
-	if st := standingOf(name); ownUnit(name) || (st != 0 && st != handedOn) {
+	if !MayRestart(name) {
 		return []finding{{pointer: at, rule: ruleUnitProtected, msg: fmt.Sprintf("%s is protected: the device cannot do without it, not even for a moment", name)}}
 	}
 	return nil

@@ -55,6 +55,13 @@ func ownUnit(name string) bool {
 	return strings.HasPrefix(name, "gitopsd.") || strings.HasPrefix(name, "gitopsd-") || strings.HasPrefix(name, "gitopsd@")
 }
 
+// MayRestart says whether a unit can be restarted because a file of it has
+// changed: not one that takes the agent or the device with it.
+func MayRestart(name string) bool {
+	st := standingOf(name)
+	return !ownUnit(name) && (st == 0 || st == handedOn)
+}
+
 // mountedAt is the path at which a unit mounts a file system, "" for a unit of
 // another type.
 func mountedAt(unit string) string {

@@ -20,6 +20,7 @@ type textForm struct {
 	isDropIn bool
 	own      string   // the section of its type
 	sections []string // that somebody reads
+	isFile   bool     // it stands in files, where only what it takes away is looked at
 }
 
 // unitSections are those that systemd knows; quadletSections are those in a
@@ -42,6 +43,10 @@ func textFormOf(keys []string) (form textForm, ok bool) {
 		form.name, form.isDropIn = keys[1], len(keys) > 2
 		form.own, form.sections = quadletSection(form.name), unitSections
 		return form, slices.Contains(unitTypes, path.Ext(form.name))
+	case len(keys) == 2 && keys[0] == "files":
+		form, ok = fileFormOf(keys[1])
+		form.isFile = true
+		return form, ok
 	}
 	return form, false
 }
@@ -66,13 +71,17 @@ type unitSlip struct {
 // unitSlips looks for what systemd or podman would refuse in a text, which is an
 // error, and what they would pass over. What it does not know, they may.
 func unitSlips(form textForm, text string) []unitSlip {
+	taken := takenUnits(form, text)
+	if form.isFile {
+		return taken
+	}
 	r := textReading{form: form, compared: map[string]bool{}}
 	sections := map[string]bool{}
 	for l := range unitLines(text, form.isUnit()) {
 		if r.line(l); l.begins {
 			sections[l.section] = true
 		}
-		if len(r.slips) == maxUnitSlips {
+		if len(r.slips) == maxUnitSlips-maxTaken {
 			break
 		}
 	}
@@ -87,7 +96,7 @@ func unitSlips(form textForm, text string) []unitSlip {
 			}
 		}
 	}
-	return r.slips
+	return append(r.slips, taken...)
 }
 
 // textReading is one text while it is looked at.

@@ -22,12 +22,26 @@ func (c *Controller) Check(spec *schema.Spec, p Payloads) error {
 		if w.err == nil {
 			w.err = c.open(w)
 		}
-		if w.err == nil && !w.dir && w.size < 0 {
-			_, w.err = w.bytes(p)
+		if w.err == nil && !w.dir {
+			w.err = w.taking(p)
 		}
 		errs = append(errs, w.err)
 	}
 	return joinErrors(errs)
+}
+
+// taking asks for the content, and refuses a unit that would take the agent away.
+func (w *want) taking(p Payloads) error {
+	data, err := w.bytes(p)
+	if err != nil {
+		return err
+	}
+	for _, at := range []string{w.spec, w.real} {
+		if why := schema.UnitTextProblem(at, data); why != "" {
+			return w.permanent("%s", why)
+		}
+	}
+	return nil
 }
 
 func index(wants []*want) map[string]*want {

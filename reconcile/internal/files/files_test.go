@@ -363,6 +363,22 @@ func TestB95_PathsThatNoSpecMayName(t *testing.T) {
 	}
 }
 
+// A unit that would stop the agent or take its place is refused by its text,
+// before it is written.
+func TestCheck_UnitsThatTakeTheAgentAway(t *testing.T) {
+	d := newDevice(t)
+	const text = "[Unit]\nConflicts=gitopsd-agent.service\n"
+	for p, refused := range map[string]bool{
+		"/etc/systemd/system/a.service": true, "/etc/systemd/system/a.service.d/x.conf": true, "/etc/systemd/system/target.d/x.conf": true,
+		"/etc/containers/systemd/a/a.container": true, "/etc/edge.conf": false,
+	} {
+		err := d.ctl.Check(&schema.Spec{Files: map[string]*schema.File{p: file(text, "")}}, nil)
+		if is := class(err) == schema.ClassPermanent && strings.Contains(err.Error(), "line 2: gitopsd-agent.service is protected"); is != refused || err != nil != refused {
+			t.Errorf("%s: %v, refused %t", p, err, refused)
+		}
+	}
+}
+
 func TestCheck_TellsAllThatCannotWork(t *testing.T) {
 	d := newDevice(t)
 	d.put("a/folder/x", "", 0o644)

@@ -207,7 +207,7 @@ func (f *finishing) jobOf(g *goal, s *State) *Job {
 	d := f.rec.Due[g.name]
 	needed := d != nil && (f.differs(d) || d.Invocation != s.Invocation)
 	switch {
-	case g.gone(), g.state == schema.UnitStopped, g.state == schema.UnitMasked, s.Masked(), f.anew(g.name):
+	case g.gone(), g.state == schema.UnitStopped, g.state == schema.UnitMasked, s.Masked(), f.anew(g.name), !schema.MayRestart(g.name):
 		delete(f.rec.Due, g.name)
 		return nil
 	case needed && d.restarts() && g.state == schema.UnitStarted:
