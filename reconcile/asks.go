@@ -30,6 +30,12 @@ type Ran struct {
 	// GaveUp says that nothing was left to do although the newest attempt has
 	// failed or was refused.
 	GaveUp bool `json:"gaveUp,omitempty"`
+	// Idle says that there was nothing to do.
+	Idle bool `json:"idle,omitempty"`
+}
+
+func ranOf(r Result) Ran {
+	return Ran{Exit: r.Exit, Summary: r.Summary, HandOver: r.HandOver, GaveUp: r.gaveUp, Idle: r.idle}
 }
 
 // maxWaiting bounds who waits for a poll at one time.
@@ -47,6 +53,9 @@ type asker struct {
 	fetched chan polled
 	ran     chan Ran
 	told    bool // what was fetched
+	// meanwhile is what came of the work that went on when it asked: where the
+	// poll has found nothing to do, that is what it waited for.
+	meanwhile *Result
 }
 
 type polled struct {
@@ -174,8 +183,17 @@ func (q *asks) done(r Result) {
 	if r.HandOver {
 		all, q.poll = append(all, q.poll...), nil
 	}
+	if !r.idle && r.Summary != "" {
+		for _, w := range q.poll {
+			w.meanwhile = &r
+		}
+	}
 	for _, w := range all {
-		w.ran <- Ran{Exit: r.Exit, Summary: r.Summary, HandOver: r.HandOver, GaveUp: r.gaveUp}
+		if w.meanwhile != nil && r.idle && r.Exit == 0 {
+			w.ran <- ranOf(*w.meanwhile)
+		} else {
+			w.ran <- ranOf(r)
+		}
 		switch {
 		case w.told:
 		case r.HandOver:

@@ -267,6 +267,35 @@ func TestPollNow(t *testing.T) {
 	})
 }
 
+// Who asks while an update goes on waits for that one, however it ends.
+func TestAskedWhileAnUpdateGoesOn(t *testing.T) {
+	idle := Result{Summary: "on v1.0.0; v1.1.0 was failed: no route", idle: true, gaveUp: true}
+	for _, c := range []struct {
+		update, next Result
+		want         Ran
+	}{
+		{Result{Exit: 1, Summary: "failed: no route"}, idle, Ran{Exit: 1, Summary: "failed: no route"}},
+		{Result{Summary: "updated from v1.0.0 to v1.1.0"}, Result{Summary: "nothing to do: on v1.1.0", idle: true}, Ran{Summary: "updated from v1.0.0 to v1.1.0"}},
+		{Result{Exit: 1, Summary: "failed: no route"}, Result{Summary: "updated from v1.0.0 to v1.2.0"}, Ran{Summary: "updated from v1.0.0 to v1.2.0"}},
+		{Result{}, idle, Ran{Summary: idle.Summary, GaveUp: true, Idle: true}}, // a pass that only looked
+		{Result{Summary: "nothing to do: on v1.0.0", idle: true}, idle, Ran{Summary: idle.Summary, GaveUp: true, Idle: true}},
+	} {
+		var q asks
+		q.take()
+		w := &asker{fetched: make(chan polled, 1), ran: make(chan Ran, 1)}
+		if err := q.add(w); err != nil {
+			t.Fatal(err)
+		}
+		q.done(c.update)
+		q.take()
+		q.looked(Fetched{}, nil)
+		q.done(c.next)
+		if got := <-w.ran; got != c.want {
+			t.Errorf("an update that ended with %+v: %+v, want %+v", c.update, got, c.want)
+		}
+	}
+}
+
 func TestManyAskForAPoll(t *testing.T) {
 	var q asks
 	for range maxWaiting {

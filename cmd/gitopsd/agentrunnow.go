@@ -31,11 +31,12 @@ func agentRunNowCommand(a *app) *cobra.Command {
 and print the commit of before and now. What is assigned still begins only when
 nothing keeps it: busy and held devices wait, and a daemon decides who may move.
 An update that goes on is waited for first. With --wait, one that brings another
-agent is waited for until that is kept or has given way; a reboot ends the wait.
+agent is waited for until that is kept or has given way; a reboot ends the wait;
+what the device is at goes to the standard error meanwhile.
 
 Exit codes: 0 the repository answered; with --wait the work is done, there was
 none, it is deferred, or a reboot was started; 1 it did not answer, or the work
-failed; 3 with --wait, nothing was left to do although the version assigned last
+failed, also that of before; 3 with --wait, nothing was left to do although the version assigned last
 has failed or was refused, or the agent that took over does not answer.`,
 		Args: args(0, 0, ""),
 		Example: `  gitopsd agent run-now
@@ -57,11 +58,17 @@ has failed or was refused, or the agent that took over does not answer.`,
 				fmt.Fprintln(a.out, clean(text))
 			}
 		}
+		version := "" // that it is on
 		fetched := func(f *reconcile.Fetched) {
+			version = f.Current
 			if doc.Fetched == nil { // the agent that takes over asks once more
 				doc.Fetched = f
 				say(fetchedText(f))
 			}
+		}
+		if wait && asText {
+			stop := d.follow(cmd.Context(), a.err, followEvery)
+			defer stop()
 		}
 		ran, nobody, err := d.runNow(cmd.Context(), wait, fetched)
 		if err != nil {
@@ -76,6 +83,7 @@ has failed or was refused, or the agent that took over does not answer.`,
 			if ran, err = d.takenOver(cmd.Context(), takeOverPause, wait, fetched); err != nil {
 				return err
 			}
+			tellUpdate(ran, doc.Fetched, version)
 		}
 		if doc.Ran = ran; ran != nil {
 			say(ran.Summary)
@@ -149,6 +157,14 @@ func (d *device) takenOver(ctx context.Context, pause time.Duration, wait bool, 
 		}
 	}
 	return nil, withHint(&exitError{code: exitContent, err: errors.New("the agent that took over does not answer, so what came of the update is not known")}, "%s", d.startHint())
+}
+
+// tellUpdate has a result say what the agent that took over had done before it
+// could be asked; was is what had been fetched first.
+func tellUpdate(ran *reconcile.Ran, was *reconcile.Fetched, version string) {
+	if ran != nil && ran.Idle && ran.Exit == 0 && !ran.GaveUp && was != nil && was.Current != version {
+		ran.Summary = fmt.Sprintf("updated from %s to %s", was.Current, version)
+	}
 }
 
 // pollHint is how to poll without an agent that answers.

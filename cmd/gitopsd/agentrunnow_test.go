@@ -8,9 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/gitopsd/gitopsd/internal/agentsocket"
 	"github.com/gitopsd/gitopsd/reconcile"
+	"github.com/gitopsd/gitopsd/schema"
 )
 
 // inTurn is a row of agents at the socket of a root: each answers one question
@@ -82,4 +84,50 @@ func TestRunNowWaitsOverTheHandOver(t *testing.T) {
 	if _, _, err := (&device{root: root}).runNow(t.Context(), true, func(*reconcile.Fetched) {}); !errors.Is(err, reconcile.ErrEnded) {
 		t.Errorf("an agent that was killed in the middle: %v", err)
 	}
+}
+
+// The update that brought another agent is told by that one, which has nothing
+// left to do.
+func TestUpdateOverTheHandOver(t *testing.T) {
+	was := &reconcile.Fetched{Current: "v1.0.0"}
+	for _, c := range []struct {
+		ran     reconcile.Ran
+		version string
+		want    string
+	}{
+		{reconcile.Ran{Idle: true, Summary: "nothing to do: on v1.1.0"}, "v1.1.0", "updated from v1.0.0 to v1.1.0"},
+		{reconcile.Ran{Idle: true, Summary: "nothing to do: on v1.0.0"}, "v1.0.0", "nothing to do: on v1.0.0"},
+		{reconcile.Ran{Idle: true, GaveUp: true, Summary: "v1.2.0 was failed"}, "v1.1.0", "v1.2.0 was failed"},
+		{reconcile.Ran{Summary: "deferred: busy"}, "v1.1.0", "deferred: busy"},
+	} {
+		if tellUpdate(&c.ran, was, c.version); c.ran.Summary != c.want {
+			t.Errorf("on %s: %q, want %q", c.version, c.ran.Summary, c.want)
+		}
+	}
+	tellUpdate(nil, nil, "v1.1.0") // without --wait
+}
+
+// Who waits sees what for, each thing once.
+func TestFollow(t *testing.T) {
+	at := func(p schema.Phase, reason string) []agentsocket.Reply {
+		return []agentsocket.Reply{{Standing: &reconcile.Standing{Report: schema.Report{Phase: p, Reason: reason, Desired: &schema.SpecRef{Version: "v1.1.0"}}}}}
+	}
+	root := t.TempDir()
+	inTurn(t, root, at(schema.PhaseUpdated, ""), at(schema.PhasePreparing, "pulling image 1 of 2"), at(schema.PhasePreparing, "pulling image 1 of 2"), nil, at(schema.PhaseVerifying, ""))
+	out := &lineWriter{lines: make(chan string, 9)}
+	stop := (&device{root: root}).follow(t.Context(), out, time.Millisecond)
+	for _, want := range []string{"v1.1.0: Preparing: pulling image 1 of 2\n", "v1.1.0: Verifying\n"} {
+		if got := <-out.lines; got != want {
+			t.Errorf("it says %q, want %q", got, want)
+		}
+	}
+	stop()
+}
+
+// lineWriter gives each line that is written.
+type lineWriter struct{ lines chan string }
+
+func (w *lineWriter) Write(p []byte) (int, error) {
+	w.lines <- string(p)
+	return len(p), nil
 }
