@@ -220,17 +220,21 @@ func (c *Controller) removeProject(ctx context.Context, project string) error {
 	return nil
 }
 
-// endProject gives the containers of a project the time to end in that its
-// file asks for: the file may be another one by now, or gone.
+// endProject ends and removes the containers of a project, with the time to end
+// in that its file asks for: the file may be another one by now, or gone. Then
+// systemd knows nothing of [composeUnit] either, and kills what the unit has
+// started: podman too, while it starts a container again and sets up a network,
+// whose rules then stay and keep the port from whoever gets it next.
 func (c *Controller) endProject(ctx context.Context, u *unit) error {
-	if u.Grace == 0 {
-		return nil
+	args := removeContainers(u.Object)
+	if u.Grace > 0 {
+		args = append(args, "--time", fmt.Sprint(u.Grace))
 	}
-	_, err := c.podman(ctx, podmanLimit+u.Grace, "stop", "--ignore", "--time", fmt.Sprint(u.Grace), "--filter", projectLabel+u.Object)
+	_, err := c.podman(ctx, podmanLimit+u.Grace, args...)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if err != nil {
+	if err != nil { // it is done again when the unit has ended
 		c.Warn(fmt.Errorf("containers of %s did not end by themselves: %s", u.Object, said(err)))
 	}
 	return nil

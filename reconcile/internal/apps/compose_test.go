@@ -228,8 +228,23 @@ func TestComposeGrace(t *testing.T) {
 	w := stocked(t)
 	w.must(composeSpec(map[string]string{"shop": services("reg/web:1") + "  db: {image: \"reg/web:1\", stop_grace_period: 2m}\n"}))
 	w.must(none)
-	if !slices.ContainsFunc(w.log, func(line string) bool { return strings.HasPrefix(line, "podman stop --ignore --time 120 ") }) {
+	if !slices.ContainsFunc(w.log, func(line string) bool {
+		return strings.HasPrefix(line, "podman rm --force ") && strings.HasSuffix(line, " --time 120")
+	}) {
 		t.Errorf("podman was told %q", w.log)
+	}
+}
+
+// systemd kills all that a unit without a file has started, and podman in the
+// middle of a container that it starts again: rules for its port stay, and keep
+// that from whoever gets it next.
+func TestComposeEndsBeforeItsUnit(t *testing.T) {
+	w := stocked(t)
+	w.must(composeSpec(map[string]string{"shop": services("reg/web:1")}))
+	delete(w.loaded, "compose-shop.service") // its file went, and another of the spec had systemd read them anew
+	w.must(none)
+	if cut := "killed with its containers: compose-shop.service"; slices.Contains(w.log, cut) {
+		t.Errorf("%s: %q", cut, w.log)
 	}
 }
 

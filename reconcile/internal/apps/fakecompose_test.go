@@ -87,6 +87,8 @@ func (w *world) doCompose(verb units.Verb, unit, project string, loaded bool) {
 		delete(w.failed, unit)
 		if loaded {
 			delete(w.projects, project)
+		} else if len(w.projects[project]) > 0 {
+			w.log = append(w.log, "killed with its containers: "+unit)
 		}
 	case verb == units.Start && w.running[unit] == "":
 		delete(w.projects, project)
@@ -216,8 +218,6 @@ func (w *world) runCompose(argv []string, line string) (out string, err error, m
 			return project + "_default\n", nil, true
 		}
 		return "", nil, true
-	case "stop":
-		return "", w.step(line), true
 	case "rm":
 		if err := w.step(line); err != nil {
 			return "", err, true
