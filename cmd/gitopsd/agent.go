@@ -71,6 +71,7 @@ rolled back, or a retry is due.`,
 		if err != nil {
 			return err
 		}
+		hearLibraries(logger)
 		root := or(spec.Root, "/")
 		if check {
 			return checkState(reconcile.Config{Device: spec.Device, Root: root, OS: spec.OS})

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"log"
 	"log/slog"
 )
 
@@ -24,6 +25,13 @@ func newLogger(w io.Writer, format, level string) (*slog.Logger, error) {
 		return slog.New(slog.NewTextHandler(w, options)), nil
 	}
 	return nil, usagef("log format %q is neither text nor json", format)
+}
+
+// hearLibraries takes what libraries say past every logger into the log: net/http
+// has no other way to tell of a server that answers unasked.
+func hearLibraries(logger *slog.Logger) {
+	log.SetFlags(0) // the log has its own time
+	log.SetOutput(slog.NewLogLogger(logger.Handler(), slog.LevelWarn).Writer())
 }
 
 // sayln narrates to standard error.

@@ -78,6 +78,7 @@ says what a person must do.`,
 		if err != nil {
 			return err
 		}
+		hearLibraries(logger)
 		if file != "" {
 			logger.Debug("read the configuration file", "file", file)
 		}
