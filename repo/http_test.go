@@ -95,7 +95,7 @@ func TestHTTPAnswers(t *testing.T) {
 		{"too many", func() { p.srv.Fail(429, -1) }, "network", "longer interval"},
 		{"broken", func() { p.srv.Fail(500, -1) }, "network", "500"},
 		{"away", func() { p.srv.Fail(503, -1) }, "network", "503"},
-		{"credentials wanted", func() { p.srv.Require("u", "p") }, "auth", "passwordFile"},
+		{"credentials wanted", func() { p.srv.Require("u", "p") }, "auth", "passwordFile or tokenFile (--password-file, --token-file)"},
 	} {
 		c.set()
 		r := open(t, p)

@@ -56,7 +56,7 @@ func (h *httpRemote) check(resp *http.Response, r request) error {
 			hint("check the URL; a web page or a login portal answers there")
 	case code == http.StatusUnauthorized && !h.creds.given(h.at):
 		return fail(kindAuth, "the server wants credentials (401)").
-			hint("set passwordFile or tokenFile; a private repository may also be hidden behind this answer")
+			hint("set passwordFile or tokenFile (--password-file, --token-file); a private repository may also be hidden behind this answer")
 	case code == http.StatusUnauthorized:
 		return fail(kindAuth, "the server rejects the credentials (401), also after they were read again").
 			hint("check that the file holds a token that is still valid%s", h.creds.kept())

@@ -85,7 +85,7 @@ itself, at most seven days later; another snooze takes its place.`,
 			return usagef("%q: %w", args[0], err)
 		}
 		if length := time.Duration(given); length < time.Minute || length > reconcile.MaxSnooze {
-			return withHint(usagef("a snooze lasts from 1m to %s", schema.Duration(reconcile.MaxSnooze)), "gitopsd agent hold lasts until gitopsd agent unhold")
+			return withHint(usagef("a snooze lasts from 1m to %dd", reconcile.MaxSnooze/(24*time.Hour)), "gitopsd agent hold lasts until gitopsd agent unhold")
 		}
 		if err := checkReason(cmd, &reason); err != nil {
 			return err

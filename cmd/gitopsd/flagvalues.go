@@ -89,7 +89,7 @@ func (d *span) Set(text string) error {
 	}
 	switch {
 	case err != nil:
-		return errors.New("want a length of time, such as 30s, 5m, 2h or 90d")
+		return errors.New("want a length of time, such as 30s, 5m, 2h or 7d")
 	case v <= 0:
 		return errors.New("want more than zero")
 	case v > longest:
