@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -75,9 +76,10 @@ func (a *Agent) fetchProgram(ctx context.Context, spec *schema.Spec) error {
 		return failure.Permanent(programComponent, want.Version, "a URL and a sha256 are wanted")
 	default:
 		a.log.Info("fetching the agent's next program", "version", want.Version, "from", want.URL)
-		err := program.Fetch(ctx, want.URL, func(r io.Reader) error { return a.placeProgram(r, sum) })
+		came := sha256.New()
+		err := program.Fetch(ctx, want.URL, func(r io.Reader) error { return a.placeProgram(io.TeeReader(r, came), sum) })
 		if errors.Is(err, disk.ErrDamaged) {
-			return failure.Retryable(programComponent, want.Version, "fetch %s: what came has another sha256", want.URL)
+			return failure.Retryable(programComponent, want.Version, "what came has the sha256 %x instead of %s (fetch %s)", came.Sum(nil), sum, want.URL)
 		}
 		if err != nil {
 			return failure.Retryable(programComponent, want.Version, "fetch %s: %w", want.URL, err)
