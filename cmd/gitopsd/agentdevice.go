@@ -41,10 +41,12 @@ func (o *localOptions) resolve(a *app) (*device, error) {
 	f.root = or(o.root, a.env[variable("root")])
 	f.judge = func(*schema.AgentSpec) []error { return nil }
 	if err := f.load(); err != nil {
-		if o.config != "" {
+		switch {
+		case o.config != "":
 			return nil, err
+		case len(f.warnings) == 0: // which say the same
+			a.sayln("warning: %s", view.CleanLines(err.Error()))
 		}
-		a.sayln("warning: %s", view.CleanLines(err.Error()))
 	}
 	for _, w := range f.warnings {
 		a.sayln("warning: %s", w)
