@@ -124,6 +124,7 @@ type goal struct {
 	wanted  bool  // by the spec
 	content bool  // the spec has its file
 	ours    bool  // nothing made it before us
+	lost    bool  // what made it before us is not there any more
 	enabled *bool // nil = as it is
 	state   string
 }
@@ -180,6 +181,19 @@ func (g *goal) back(b *before) {
 		default:
 			g.state = schema.UnitStopped
 		}
+	}
+}
+
+// meets fits the goal of a unit that the spec does not name to how it is now.
+// Where its file has gone, with a package or with the image, nothing can be given
+// back but a mask.
+func (g *goal) meets(s *State) {
+	if g.wanted || g.ours || !s.Missing() || s.Masked() {
+		return
+	}
+	g.lost, g.enabled = true, nil
+	if g.state != schema.UnitMasked {
+		g.state = ""
 	}
 }
 

@@ -41,7 +41,8 @@ type finishing struct {
 	spec      *schema.Spec
 	rec       *record // as it will be
 	rebootDue bool
-	goals     []goal
+	all       []goal
+	goals     []goal // the same, fitted to the states
 	states    []State
 	changed   map[string]bool
 	errs      []error
@@ -53,7 +54,7 @@ func (f *finishing) run() error {
 			f.errs = append(f.errs, failure.Retryable(component, g.name, "what it was before is not known yet"))
 			continue
 		}
-		f.goals = append(f.goals, g)
+		f.all = append(f.all, g)
 	}
 	if err := f.look(); err != nil {
 		return err
@@ -101,9 +102,19 @@ func (f *finishing) linked() {
 const noInstall = "nothing in an [Install] section of its file says what starts it"
 
 func (f *finishing) look() error {
-	states, err := f.m.States(f.ctx, names(f.goals)...)
-	f.states = states
-	return failed("", err)
+	states, err := f.m.States(f.ctx, names(f.all)...)
+	if err != nil {
+		return failed("", err)
+	}
+	f.goals, f.states = slices.Clone(f.all), states
+	for i := range f.goals {
+		g := &f.goals[i]
+		g.meets(&states[i])
+		if d := f.rec.Due[g.name]; g.lost && d != nil && d.Paths[filePath(g.name)] != "" {
+			g.state = schema.UnitStopped // what runs has come with our file
+		}
+	}
+	return nil
 }
 
 // links makes what says how units start with the device. It gives true where
@@ -207,7 +218,7 @@ func (f *finishing) jobOf(g *goal, s *State) *Job {
 	d := f.rec.Due[g.name]
 	needed := d != nil && (f.differs(d) || d.Invocation != s.Invocation)
 	switch {
-	case g.gone(), g.state == schema.UnitStopped, g.state == schema.UnitMasked, s.Masked(), f.anew(g.name), !schema.MayRestart(g.name):
+	case g.gone(), g.lost, g.state == schema.UnitStopped, g.state == schema.UnitMasked, s.Masked(), f.anew(g.name), !schema.MayRestart(g.name):
 		delete(f.rec.Due, g.name)
 		return nil
 	case needed && d.restarts() && g.state == schema.UnitStarted:
@@ -306,6 +317,9 @@ func (f *finishing) forget() {
 		u, b := f.spec.Units[g.name], f.rec.Before[g.name]
 		switch {
 		case u == nil:
+			if g.lost && (b.Enabled || b.State) {
+				f.warn(fmt.Errorf("%s: its file has gone since a spec named it, so it is not made as it was before", g.name))
+			}
 			delete(f.rec.Before, g.name)
 		case b != nil:
 			b.Enabled, b.State = u.Enabled != nil, u.State != ""

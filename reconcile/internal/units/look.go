@@ -58,6 +58,7 @@ func (c *Controller) Compare(ctx context.Context, spec *schema.Spec) (list []Dif
 		}
 		for i := range gs {
 			g, s := &gs[i], &found[i]
+			g.meets(s)
 			why := unlike(g, s, c.rec.Before[g.name])
 			d := Difference{Unit: g.name, Goes: g.gone(), Dropped: !g.wanted}
 			switch missing := s.Missing() && !s.Masked(); {
