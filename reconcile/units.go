@@ -33,6 +33,7 @@ func (a *Agent) openUnits() error {
 	uc, err := units.New(units.Config{
 		Root: a.root, State: stateDir, Scratch: scratch, Connect: a.cfg.Systemd, Now: a.now,
 		Made: func(spec *schema.Spec) map[string]bool { return apps.Units(spec, a.payload) },
+		Had:  func(unit string) bool { return a.apps.Has(unit) },
 		Anew: func(unit string) bool { return a.apps.Anew(unit) },
 		Warn: func(err error) { a.log.Warn("units", "error", err) },
 	})

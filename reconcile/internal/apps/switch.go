@@ -172,6 +172,20 @@ func (c *Controller) mark(ctx context.Context, r *record, all []*want, changes f
 	return c.save(r)
 }
 
+// Has says whether an application that may run on the device makes a unit.
+func (c *Controller) Has(unit string) bool {
+	r, err := c.load()
+	if err != nil {
+		return false
+	}
+	for _, a := range r.Apps {
+		if slices.Contains(names(a.Units), unit) {
+			return true
+		}
+	}
+	return false
+}
+
 // Anew says whether [Controller.Switch] will start a unit anew, or has no start
 // of it behind it yet.
 func (c *Controller) Anew(unit string) bool {

@@ -32,6 +32,9 @@ type Config struct {
 	// Made lists the units that other parts of a spec make, as applications do;
 	// nil = none.
 	Made func(spec *schema.Spec) map[string]bool
+	// Had says whether an application that is on the device makes a unit; nil =
+	// none does.
+	Had func(unit string) bool
 	// Anew says whether somebody else starts a unit anew after [Controller.Finish];
 	// nil = nobody.
 	Anew func(unit string) bool
@@ -56,6 +59,7 @@ type Controller struct {
 	now     func() time.Time
 	steady  time.Duration
 	made    func(spec *schema.Spec) map[string]bool
+	had     func(unit string) bool
 	anew    func(unit string) bool
 	journal func(ctx context.Context, of Starts) string
 	rec     *record
@@ -71,10 +75,13 @@ func New(c Config) (*Controller, error) {
 	}
 	ctl := &Controller{
 		root: c.Root, state: path.Clean(c.State), connect: c.Connect, scratch: c.Scratch,
-		warn: c.Warn, now: c.Now, steady: c.Steady, journal: c.Journal, made: c.Made, anew: c.Anew,
+		warn: c.Warn, now: c.Now, steady: c.Steady, journal: c.Journal, made: c.Made, had: c.Had, anew: c.Anew,
 	}
 	if ctl.made == nil {
 		ctl.made = func(*schema.Spec) map[string]bool { return nil }
+	}
+	if ctl.had == nil {
+		ctl.had = func(string) bool { return false }
 	}
 	if ctl.anew == nil {
 		ctl.anew = func(string) bool { return false }
@@ -125,6 +132,7 @@ type goal struct {
 	content bool  // the spec has its file
 	ours    bool  // nothing made it before us
 	lost    bool  // what made it before us is not there any more
+	made    bool  // by an application of the spec
 	enabled *bool // nil = as it is
 	state   string
 }
@@ -134,17 +142,21 @@ func (g *goal) gone() bool { return g.ours && !g.wanted }
 
 // goals are those of a spec's units, and of those that an earlier spec had
 // named: they become what they were. Sorted by name.
-func goals(spec *schema.Spec, rec *record) []goal {
+func (c *Controller) goals(spec *schema.Spec, rec *record) []goal {
 	names := slices.Collect(maps.Keys(rec.Before))
 	for name, u := range spec.Units {
 		if u != nil && rec.Before[name] == nil {
 			names = append(names, name)
 		}
 	}
+	if len(names) == 0 {
+		return nil
+	}
 	slices.Sort(names)
+	made := c.made(spec)
 	all := make([]goal, len(names))
 	for i, name := range names {
-		g := goal{name: name}
+		g := goal{name: name, made: made[name]}
 		if u := spec.Units[name]; u != nil {
 			g.wanted, g.content, g.enabled, g.state = true, u.IsSet(), u.Enabled, u.State
 		}
@@ -184,16 +196,20 @@ func (g *goal) back(b *before) {
 	}
 }
 
-// meets fits the goal of a unit that the spec does not name to how it is now.
-// Where its file has gone, with a package or with the image, nothing can be given
-// back but a mask.
+// meets fits the goal of a unit that the spec does not name to how it is now. One
+// that an application makes is the application's, once our file is out of its way.
+// What has lost its file, with a package or with the image, can be neither enabled
+// nor started.
 func (g *goal) meets(s *State) {
-	if g.wanted || g.ours || !s.Missing() || s.Masked() {
-		return
-	}
-	g.lost, g.enabled = true, nil
-	if g.state != schema.UnitMasked {
-		g.state = ""
+	switch {
+	case g.wanted:
+	case g.made && s.Fragment != filePath(g.name):
+		g.ours, g.enabled, g.state = false, nil, ""
+	case !g.ours && s.Missing() && !s.Masked():
+		g.lost, g.enabled = true, nil
+		if g.state == schema.UnitStarted {
+			g.state = ""
+		}
 	}
 }
 

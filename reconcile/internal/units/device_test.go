@@ -25,6 +25,7 @@ type device struct {
 	warned  []string
 	made    map[string]bool // by another part of the spec
 	anew    map[string]bool // started by it after this
+	had     map[string]bool // by it, until now
 }
 
 func newDevice(t *testing.T) *device {
@@ -64,6 +65,7 @@ func (d *device) open() (*disk.Root, *files.Controller, *Controller) {
 	}
 	uc, err := New(Config{Root: root, State: "/var/lib/gitopsd", Warn: warn, Steady: 1, Scratch: filepath.Join(d.t.TempDir(), "scratch"),
 		Made:    func(*schema.Spec) map[string]bool { return d.made },
+		Had:     func(unit string) bool { return d.had[unit] },
 		Anew:    func(unit string) bool { return d.anew[unit] },
 		Connect: func(context.Context) (Manager, error) { return d.systemd, nil },
 		Journal: func(_ context.Context, of Starts) string { return "journal of " + of.Units[0] }})

@@ -49,7 +49,7 @@ type finishing struct {
 }
 
 func (f *finishing) run() error {
-	for _, g := range goals(f.spec, f.rec) {
+	for _, g := range f.Controller.goals(f.spec, f.rec) {
 		if f.rec.Before[g.name] == nil {
 			f.errs = append(f.errs, failure.Retryable(component, g.name, "what it was before is not known yet"))
 			continue

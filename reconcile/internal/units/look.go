@@ -24,7 +24,7 @@ func (c *Controller) Look(ctx context.Context, spec *schema.Spec) (states []sche
 		return nil, nil, nil
 	}
 	err = c.with(ctx, func(m Manager) error {
-		gs := goals(spec, c.rec)
+		gs := c.goals(spec, c.rec)
 		found, err := m.States(ctx, names(gs)...)
 		if err != nil {
 			return failed("", err)
@@ -47,7 +47,7 @@ func (c *Controller) Look(ctx context.Context, spec *schema.Spec) (states []sche
 // Compare lists the units, by name, that an update to the spec would do
 // something about beside their files.
 func (c *Controller) Compare(ctx context.Context, spec *schema.Spec) (list []Difference, err error) {
-	gs := goals(spec, c.rec)
+	gs := c.goals(spec, c.rec)
 	if len(gs) == 0 {
 		return nil, nil
 	}

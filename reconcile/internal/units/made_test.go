@@ -1,6 +1,10 @@
 package units
 
 import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -59,5 +63,74 @@ func TestUnitMadeElsewhere(t *testing.T) {
 	}
 	if is := d.is(); !strings.Contains(is, "runs web.service") || strings.Contains(is, "web.service.d") {
 		t.Errorf("the device is\n%s", is)
+	}
+}
+
+// A unit that an application made until now, and that a spec has with content of
+// its own, is the spec's alone: it goes when it is dropped, and gives way to the
+// application when that comes back.
+func TestUnitInPlaceOfAnApplications(t *testing.T) {
+	const generated = "usr/lib/systemd/system/web.service"
+	for name, earlier := range map[string]*schema.Spec{
+		"new": {}, "with a drop-in": {Units: map[string]*schema.Unit{"web.service": {DropIns: map[string]*schema.Body{"a": body("# one\n")}}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDevice(t)
+			start := func() {
+				d.put(generated, "[Service]\nExecStart=/generated\n")
+				if err := errors.Join(d.systemd.Reload(t.Context()), d.systemd.Do(t.Context(), Job{Start, "web.service"})); err != nil {
+					t.Fatal(err)
+				}
+				d.made, d.had = map[string]bool{"web.service": true}, map[string]bool{"web.service": true}
+			}
+			become := func() {
+				d.made = nil
+				d.must(&schema.Spec{Units: map[string]*schema.Unit{"web.service": unit(fmt.Sprintf(service, "own"), true, "started")}})
+				if err := os.Remove(filepath.Join(d.dir, generated)); err != nil {
+					t.Fatal(err)
+				}
+				d.had = nil
+				if is := d.is(); !strings.Contains(is, "runs web.service") || !strings.Contains(is, "enabled web.service") {
+					t.Fatalf("the device is\n%s", is)
+				}
+			}
+			start()
+			d.must(earlier)
+			become()
+			d.must(&schema.Spec{})
+			if is := d.is(); strings.Contains(is, "web.service") || len(d.warned) > 0 {
+				t.Errorf("dropped, and the device is\n%s\nwarned %q", is, d.warned)
+			}
+			start()
+			become()
+			d.put(generated, "[Service]\nExecStart=/generated\n") // the application comes back
+			d.made = map[string]bool{"web.service": true}
+			d.must(&schema.Spec{})
+			if is := d.is(); strings.Contains(is, "runs") || strings.Contains(is, "enabled") {
+				t.Errorf("the application comes back, and the device is\n%s", is)
+			}
+		})
+	}
+}
+
+// The way back from such a spec leaves an application alone that it did not stop.
+func TestApplicationThatStayed(t *testing.T) {
+	d := newDevice(t)
+	d.put("usr/lib/systemd/system/web.service", "[Service]\nExecStart=/generated\n")
+	if err := d.systemd.Do(t.Context(), Job{Start, "web.service"}); err != nil {
+		t.Fatal(err)
+	}
+	d.had = map[string]bool{"web.service": true}
+	root, fc, c := d.open()
+	defer root.Close()
+	next := whole(&schema.Spec{Units: map[string]*schema.Unit{"web.service": unit(fmt.Sprintf(service, "own"), true, "started")}})
+	if err := c.Prepare(t.Context(), next, fc.Ahead(next, nil), false); err != nil {
+		t.Fatal(err)
+	}
+	d.made = d.had
+	d.logged()
+	d.must(&schema.Spec{})
+	if log := d.logged(); strings.Contains(log, "web.service") {
+		t.Errorf("it had %q done to it", log)
 	}
 }

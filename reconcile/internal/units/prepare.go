@@ -63,6 +63,11 @@ func (c *Controller) note(ctx context.Context, m Manager, spec *schema.Spec, rec
 		b.set(spec.Units[s.Name])
 		rec.Before[s.Name] = b
 	}
+	for name, u := range spec.Units {
+		if b := rec.Before[name]; u != nil && !made[name] && c.had(name) {
+			b.File, b.Under, b.Running, b.Missing = "", "", false, true // it is the application that goes
+		}
+	}
 	for name, d := range rec.Due {
 		if d.Invocation != unseen || isTemplate(name) {
 			continue // it may have started again since
@@ -90,7 +95,7 @@ func (c *Controller) noteDue(spec *schema.Spec, rec *record, ahead []string) {
 		old := rec.Notify[p] // of a spec on the way to which we may have been
 		rec.Notify[p] = notify{Restart: union(old.Restart, n.Restart), Reload: union(old.Reload, n.Reload)}
 	}
-	known := names(goals(spec, rec))
+	known := names(c.goals(spec, rec))
 	for _, p := range ahead {
 		rec.Reload = rec.Reload || read(p)
 		if own := unitOf(p); own != "" {
@@ -131,7 +136,7 @@ func union(a, b []string) []string {
 
 // clear stops what is to stop, and takes away what is in the way of files.
 func (c *Controller) clear(ctx context.Context, m Manager, spec *schema.Spec) error {
-	gs := goals(spec, c.rec)
+	gs := c.goals(spec, c.rec)
 	states, err := m.States(ctx, names(gs)...)
 	if err != nil {
 		return failed("", err)
@@ -140,6 +145,7 @@ func (c *Controller) clear(ctx context.Context, m Manager, spec *schema.Spec) er
 	var stops []Job
 	for i := range gs {
 		g, s := &gs[i], &states[i]
+		g.meets(s)
 		if stops = append(stops, stopOf(g, s)...); g.gone() && !enabledAs(false, s) {
 			errs = append(errs, failed(g.name, m.Disable(ctx, g.name)))
 		}
