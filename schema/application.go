@@ -139,6 +139,7 @@ func healthFindings(health map[string]any, at string) []finding {
 const (
 	ApplicationRunning  = "running"
 	ApplicationStarting = "starting"
+	ApplicationStopping = "stopping" // which it does by itself, or somebody has it do so
 	ApplicationStopped  = "stopped"
 	ApplicationFailed   = "failed"
 )

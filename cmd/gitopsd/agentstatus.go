@@ -158,6 +158,8 @@ func writeStanding(w io.Writer, doc *deviceStanding, now time.Time, look view.Lo
 	} else {
 		fact("compared", comparedText(r.WouldChange))
 	}
+	fact("apps", view.ApplicationsText(r.Applications))
+	fact("units", view.UnitsText(r.Units))
 	for _, m := range r.Monitors {
 		fact("monitor", view.MonitorText(&m))
 	}

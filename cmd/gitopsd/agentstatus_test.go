@@ -12,13 +12,15 @@ import (
 	"github.com/gitopsd/gitopsd/schema"
 )
 
-func TestStandingShowsMonitors(t *testing.T) {
+func TestStandingShowsWhatRuns(t *testing.T) {
 	var doc deviceStanding
 	doc.Running = true
+	doc.Report.Applications = []schema.ApplicationState{{Name: "db", State: schema.ApplicationRunning}, {Name: "web", State: schema.ApplicationStopping, Reason: "web.service is deactivating"}}
+	doc.Report.Units = []schema.UnitState{{Name: "edge.service", State: "failed"}, {Name: "a.timer", State: "active"}}
 	doc.Report.Monitors = []schema.MonitorState{{Name: "gone", Level: schema.LevelUnknown}, {Name: "root", Level: schema.LevelCritical, Used: 97}}
 	var out bytes.Buffer
 	writeStanding(&out, &doc, time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC), view.Look{})
-	for _, want := range []string{"gone: could not be measured\n", "root: 97% in use, critical\n"} {
+	for _, want := range []string{"gone: could not be measured\n", "root: 97% in use, critical\n", "apps      web stopping: web.service is deactivating · db running\n", "units     edge.service failed · 1 active\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not there:\n%s", want, out.String())
 		}

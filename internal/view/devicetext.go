@@ -70,7 +70,7 @@ func deviceLines(e *Explanation) []labelled {
 			list = append(list, labelled{pick(i == 0, "compared", ""), text})
 		}
 	}
-	list = append(list, labelled{"apps", applicationsText(r.Applications)}, labelled{"units", unitsText(r.Units)}, labelled{"monitors", monitorsText(r.Monitors)})
+	list = append(list, labelled{"apps", ApplicationsText(r.Applications)}, labelled{"units", UnitsText(r.Units)}, labelled{"monitors", monitorsText(r.Monitors)})
 	return list
 }
 
@@ -116,8 +116,9 @@ func CountText(n int, one, more string) string {
 	return fmt.Sprintf("%d %s", n, more)
 }
 
-// applicationsText tells first of those that do not run.
-func applicationsText(all []schema.ApplicationState) string {
+// ApplicationsText is how applications are on one line, those that do not run
+// first.
+func ApplicationsText(all []schema.ApplicationState) string {
 	var bad, good []string
 	for _, a := range all {
 		text := a.Name + " " + a.State
@@ -136,8 +137,9 @@ func applicationsText(all []schema.ApplicationState) string {
 	return strings.Join(append(bad, good...), " · ")
 }
 
-// unitsText names those that something is wrong with, and counts the others.
-func unitsText(all []schema.UnitState) string {
+// UnitsText is how units are on one line: it names those that something is wrong
+// with, and counts the others.
+func UnitsText(all []schema.UnitState) string {
 	var list []string
 	others := map[string]int{}
 	for _, u := range all {

@@ -90,7 +90,7 @@ func TestApplicationsTextCountsWhatRuns(t *testing.T) {
 		all[i] = schema.ApplicationState{Name: "a", State: schema.ApplicationRunning}
 	}
 	all[3] = schema.ApplicationState{Name: "web", State: schema.ApplicationStopped}
-	if got, want := applicationsText(all), "web stopped · 8 running"; got != want {
+	if got, want := ApplicationsText(all), "web stopped · 8 running"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/gitopsd/gitopsd/reconcile/internal/failure"
+	"github.com/gitopsd/gitopsd/reconcile/internal/units"
 	"github.com/gitopsd/gitopsd/schema"
 )
 
@@ -326,6 +327,18 @@ func TestDrift(t *testing.T) {
 	}
 	if got, err := a.Repair(ctx, one, false); err != nil || len(got) > 0 {
 		t.Errorf("without drift %q is repaired, %v", got, err)
+	}
+}
+
+// A unit that is being stopped does not start.
+func TestSummary(t *testing.T) {
+	for active, want := range map[string]string{
+		"active": schema.ApplicationRunning, "activating": schema.ApplicationStarting, "deactivating": schema.ApplicationStopping,
+		"inactive": schema.ApplicationStopped, "failed": schema.ApplicationFailed,
+	} {
+		if got := summary("web", []unit{{Name: "web.service"}}, []units.State{{Name: "web.service", Active: active}}); got.State != want {
+			t.Errorf("%s: %+v, want %s", active, got, want)
+		}
 	}
 }
 

@@ -70,8 +70,10 @@ func summary(name string, list []unit, states []units.State) State {
 		case s.Active == "failed":
 			out.State = schema.ApplicationFailed
 		case out.State == schema.ApplicationFailed:
-		case s.Active == "activating" || s.Active == "deactivating":
+		case s.Active == "activating":
 			out.State = schema.ApplicationStarting
+		case s.Active == "deactivating":
+			out.State = schema.ApplicationStopping
 		default:
 			out.State = schema.ApplicationStopped
 		}
@@ -183,7 +185,7 @@ func (c *Controller) Started(ctx context.Context, spec *schema.Spec) error {
 	all, err := c.States(ctx, spec)
 	errs := []error{err}
 	for _, s := range all {
-		if s.State != schema.ApplicationRunning && s.State != schema.ApplicationStarting {
+		if s.State == schema.ApplicationStopped || s.State == schema.ApplicationFailed {
 			errs = append(errs, failure.Retryable(component, s.Name, "it did not come back: %s", s.Reason))
 		}
 	}
