@@ -128,12 +128,15 @@ func (r *reader) noStatus(doubt *sweep.Doubt) error {
 func statusView(s *sweep.Status) view.Status {
 	v := view.Status{
 		Commit: s.Commit, Fleet: s.Fleet, Marks: s.Marks,
-		Devices: map[string]*schema.DeviceStatus{}, Holds: map[string]string{},
+		Devices: map[string]*schema.DeviceStatus{}, Holds: map[string]string{}, Gone: map[string]bool{},
 	}
 	for _, d := range s.Devices {
 		v.Devices[d.Path] = d.Status
-		if d.Assignment != nil && d.Assignment.Hold != nil {
-			v.Holds[d.Path] = d.Assignment.Hold.Reason
+		if a := d.Assignment; a != nil {
+			v.Gone[d.Path] = a.Removed
+			if a.Hold != nil {
+				v.Holds[d.Path] = a.Hold.Reason
+			}
 		}
 	}
 	return v

@@ -182,3 +182,25 @@ func TestSetting(t *testing.T) {
 		t.Errorf("line %d of what is not there", line)
 	}
 }
+
+// What the next sweep gives is taken, beside a device that it is given to and
+// beside one that waits for it; and where git has another verdict, the numbers
+// say whose they are.
+func TestExplainCountsWhatTheNextSweepGives(t *testing.T) {
+	next := foreseen(t, func(in *planner.Input) {
+		unfrozen(in)
+		in.Policies[0].Pilot, in.Policies[0].Waves, in.Fleet.Budgets = planner.Pilot{}, nil, nil
+		in.Devices[2].Online, in.Devices[2].OfflineSince = true, time.Time{}
+	})
+	for i := range next.Result.Verdicts {
+		next.Verdict = next.Result.Verdicts[i]
+		id := next.Verdict.Device.ID
+		code, reason := next.Verdict.ForGit(noon)
+		d := status(id, string(code), reason, nil)
+		d.Verdict.Target = "v1.5.0"
+		q := Question{Path: id, Status: Status{Devices: map[string]*schema.DeviceStatus{id: d}}, Next: next}
+		wantText(t, explainText(t, q), "group    gateways: 1 of 1 slots taken · 2 of 3 available\n         the whole fleet: 1 of 3 slots taken\n")
+		d.Verdict = schema.Verdict{Code: "Held", Reason: "held: mine"}
+		wantText(t, explainText(t, q), "group    gateways, by the next sweep: 1 of 1 slots taken · 2 of 3 available\n")
+	}
+}

@@ -11,7 +11,8 @@ import (
 
 // GroupStanding is how those stand that a device goes with: its policy, its
 // wave and the ones before it, the pilot, and the groups of its budgets. What
-// the policy does not ask for is left out. Numbers count devices.
+// the policy does not ask for is left out. Numbers count devices, and slots
+// after the next sweep.
 type GroupStanding struct {
 	Slots        int          `json:"slots"`    // maxInFlight comes to
 	InFlight     int          `json:"inFlight"` // slots taken
@@ -101,14 +102,18 @@ func (n *NextSweep) standing() *GroupStanding {
 		return nil
 	}
 	s := &n.Result.Policies[i]
+	given := s.Counts[planner.Upgrade]
 	g := &GroupStanding{
-		Slots: s.Slots, InFlight: s.InFlight, Available: s.Available, Devices: s.N,
+		Slots: s.Slots, InFlight: s.InFlight + given, Available: s.Available - given, Devices: s.N,
 		Failed: s.Failed, FailureLimit: n.Limits.Failures, Refused: s.Refused, RefusalLimit: n.Limits.Refusals,
 		Halted: s.Halted, HaltedBy: append([]string{}, s.HaltedBy...), Waves: []WaveGroup{}, Budgets: []BudgetUse{},
 		NextUpgrade: moment(s.NextUpgrade),
 	}
 	if f := &n.Result.Fleet; f.Slots > 0 {
 		g.Fleet = &FleetSlots{Slots: f.Slots, InFlight: f.InFlight}
+		for i := range n.Result.Policies {
+			g.Fleet.InFlight += n.Result.Policies[i].Counts[planner.Upgrade]
+		}
 	}
 	if !d.Pinned {
 		g.rollout(s, d.Wave)
@@ -159,9 +164,10 @@ func (g *GroupStanding) budgets(of string, list []planner.BudgetSummary, d *plan
 	}
 }
 
-// lines says it in words, the nearest to the device last.
-func (g *GroupStanding) lines(policy string) []string {
-	parts := []string{fmt.Sprintf("%s: %d of %d slots taken", policy, g.InFlight, g.Slots), fmt.Sprintf("%d of %d available", g.Available, g.Devices)}
+// lines says it in words, the nearest to the device last. head is whose, and by
+// what.
+func (g *GroupStanding) lines(head string) []string {
+	parts := []string{fmt.Sprintf("%s: %d of %d slots taken", head, g.InFlight, g.Slots), fmt.Sprintf("%d of %d available", g.Available, g.Devices)}
 	if g.Failed > 0 || g.Halted {
 		parts = append(parts, fmt.Sprintf("%d failed, allowed %d", g.Failed, g.FailureLimit))
 	}

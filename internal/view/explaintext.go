@@ -48,7 +48,11 @@ func WriteExplanation(w io.Writer, e *Explanation, look Look) error {
 	}
 	line(&b, "passed", Clean(strings.Join(e.Passed, " · ")), look)
 	if e.Standing != nil && groupsMatter(e.Verdict.Code) {
-		for i, text := range e.Standing.lines(e.Policy) {
+		head := e.Policy
+		if e.Live == nil || e.Live.Differs {
+			head += ", by the next sweep"
+		}
+		for i, text := range e.Standing.lines(head) {
 			line(&b, pick(i == 0, "group", ""), Clean(text), look)
 		}
 	}

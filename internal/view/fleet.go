@@ -23,6 +23,7 @@ type Status struct {
 	Devices map[string]*schema.DeviceStatus // by path
 	Marks   []*schema.FailureMarks
 	Holds   map[string]string // by path: reasons of the holds in the fleet repository
+	Gone    map[string]bool   // by path: its document was removed, its record not yet
 	// Reports are what devices said last, by id, where that was read.
 	Reports map[string]*schema.Report
 	Head    string // of the source branch; "" = not known
@@ -46,6 +47,9 @@ type FleetView struct {
 	Counts       map[string]int         `json:"counts"` // devices by code
 	Rollouts     []schema.RolloutStatus `json:"rollouts"`
 	Devices      []DeviceView           `json:"devices"`
+	// HaltedByGone are, by policy, devices that have left the fleet and go on to
+	// count for its halt.
+	HaltedByGone map[string][]string `json:"haltedByGone,omitempty"`
 }
 
 // DeviceView is one device of a [FleetView].
@@ -73,6 +77,9 @@ type DeviceView struct {
 	// Trouble is what does not run on the device by its newest report, whatever
 	// the verdict: applications, units, and monitors that are critical.
 	Trouble []string `json:"trouble,omitempty"`
+	// Gone says that its document left the fleet repository: it is no device of
+	// its policy any more.
+	Gone bool `json:"gone,omitempty"`
 	// WouldChange counts what separates a device from the spec that it observes.
 	WouldChange *int `json:"wouldChange,omitempty"`
 }
@@ -128,12 +135,33 @@ func NewFleet(branch string, st Status) *FleetView {
 	for path, d := range st.Devices {
 		one := device(path, d, v.rollout(d.Policy), st.Holds[path])
 		one.hear(d, st.Reports[one.Device])
+		one.Gone = st.Gone[path]
 		v.Devices = append(v.Devices, one)
 	}
 	slices.SortFunc(v.Devices, func(a, b DeviceView) int {
 		return cmp.Or(cmp.Compare(a.Device, b.Device), cmp.Compare(a.Path, b.Path))
 	})
+	v.haltedByGone(st.Marks)
 	return v
+}
+
+// haltedByGone finds who stands in no list of devices and keeps a policy halted.
+func (v *FleetView) haltedByGone(marks []*schema.FailureMarks) {
+	present := map[string]bool{}
+	for i := range v.Devices {
+		present[v.Devices[i].Device] = !v.Devices[i].Gone
+	}
+	for _, m := range marks {
+		for _, mark := range newestMarks(m, nil) {
+			if present[mark.Device] {
+				continue
+			}
+			if v.HaltedByGone == nil {
+				v.HaltedByGone = map[string][]string{}
+			}
+			v.HaltedByGone[m.Policy] = append(v.HaltedByGone[m.Policy], mark.Device)
+		}
+	}
 }
 
 // whole gives a rollout whose lists are not nil.

@@ -90,8 +90,13 @@ type share struct{ total, done, moving, waiting, attention, alone int }
 func shares(devices []DeviceView) map[string]share {
 	of := map[string]share{}
 	for _, d := range devices {
+		if d.Gone && kind(d.Code) != planner.InFlight {
+			continue
+		}
 		s := of[d.Policy]
-		s.total++
+		if !d.Gone {
+			s.total++
+		}
 		switch kind(d.Code) {
 		case planner.InFlight:
 			s.moving++
@@ -129,7 +134,7 @@ func writeRollouts(b *bytes.Buffer, v *FleetView, look Look) {
 	for _, r := range v.Rollouts {
 		state, color := r.State, ""
 		switch state {
-		case "halted":
+		case stateHalted:
 			state, color = "HALTED", colorBad
 		case "done":
 			color = colorGood
@@ -168,6 +173,8 @@ func writeDevices(b *bytes.Buffer, v *FleetView, look Look) string {
 		switch {
 		case class == planner.Wait:
 			waiting[spoken(d.Code)]++
+		case class == planner.Leave && d.Gone:
+			alone["removed from the fleet"]++
 		case class == planner.Leave && d.Code != string(planner.Current):
 			alone[spoken(d.Code)]++
 		}

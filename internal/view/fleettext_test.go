@@ -220,3 +220,16 @@ func TestWrap(t *testing.T) {
 		t.Errorf("a hostile text fills %d lines, the last one %q", len(lines), lines[len(lines)-1])
 	}
 }
+
+// A device that left is no device of its policy; that it goes on to count for a
+// halt is said, because it stands in no list.
+func TestFleetTextTellsWhoLeft(t *testing.T) {
+	st := halted()
+	left := st.Devices["devices/berlin/gw-3.yaml"]
+	left.Verdict = schema.Verdict{Code: "Excluded", Reason: "removed from the fleet repository"}
+	st.Gone = map[string]bool{"devices/berlin/gw-3.yaml": true}
+	text := "gateways  v1.5.0  HALTED  1/5   0       3        0          1\n"
+	wantText(t, fleetText(t, st, Look{}), text, "gateways: halted by gw-3, which has left the fleet; gitopsd retry gateways forgets it\n", "LEFT ALONE  1 held · 1 removed from the fleet\n")
+	delete(st.Devices, "devices/berlin/gw-3.yaml") // its record is put away
+	wantText(t, fleetText(t, st, Look{}), text, "gateways: halted by gw-3, which has left the fleet")
+}

@@ -35,6 +35,7 @@ func (t *planText) sweep(p *preview.Plan, wide bool) error {
 			}
 		}
 	}
+	t.covered(p)
 	t.counts(p)
 	t.b.WriteByte('\n')
 	if err := t.devices(p, wide); err != nil {
@@ -44,6 +45,20 @@ func (t *planText) sweep(p *preview.Plan, wide bool) error {
 		t.line(0, fmt.Sprintf("recall %s: %s", Clean(r.Device), Clean(r.Because)))
 	}
 	return nil
+}
+
+// covered says of each policy that limits do not count all of its devices, which
+// is why shares of them may look small.
+func (t *planText) covered(p *preview.Plan) {
+	of := map[string]int{}
+	for i := range p.Verdicts {
+		of[p.Verdicts[i].Policy]++
+	}
+	for _, s := range p.Summary.Policies {
+		if all := of[s.Policy]; s.Devices < all {
+			t.line(0, fmt.Sprintf("limits of %s count %d of its %s: the others have never reported, or are absent", Clean(s.Policy), s.Devices, counted(all, "device")))
+		}
+	}
 }
 
 func haltText(s preview.PolicyState) string {

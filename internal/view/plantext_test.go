@@ -109,3 +109,20 @@ func TestPlanTextColours(t *testing.T) {
 		}
 	}
 }
+
+// Shares of a policy are of the devices that limits count; where these are not
+// all, the plan says so.
+func TestPlanTextTellsWhatLimitsCount(t *testing.T) {
+	p := &preview.Plan{Summary: preview.Summary{Policies: []preview.PolicyState{{Policy: "gateways", Target: "v1", Devices: 1, Slots: 1}, {Policy: "sensors", Target: "v1", Devices: 1, Slots: 1}}}}
+	for i, policy := range []string{"gateways", "gateways", "gateways", "sensors"} {
+		p.Verdicts = append(p.Verdicts, preview.Verdict{Device: fmt.Sprint("gw-", i), Policy: policy, Code: "NeverSeen"})
+	}
+	var b bytes.Buffer
+	if err := WritePlan(&b, p, Look{}, false); err != nil {
+		t.Fatal(err)
+	}
+	wantText(t, b.String(), "limits of gateways count 1 of its 3 devices: the others have never reported, or are absent\n")
+	if strings.Contains(b.String(), "limits of sensors") {
+		t.Errorf("all of sensors count in\n%s", b.String())
+	}
+}

@@ -10,8 +10,11 @@ import (
 	"github.com/gitopsd/gitopsd/schema"
 )
 
-// stateRolling is a rollout that neither a person nor a time holds back.
-const stateRolling = "rolling"
+// States of a rollout: nothing holds it back, or its failures do.
+const (
+	stateRolling = "rolling"
+	stateHalted  = "halted"
+)
 
 // stuck says whether nobody is on the way, because a limit lets nobody start.
 func stuck(r *schema.RolloutStatus) bool {
@@ -23,10 +26,23 @@ func stuck(r *schema.RolloutStatus) bool {
 func writeSteps(b *bytes.Buffer, v *FleetView, look Look) {
 	for i := range v.Rollouts {
 		r := &v.Rollouts[i]
-		if steps := rolloutSteps(r, v.SweptAt); len(steps) > 0 {
+		steps := rolloutSteps(r, v.SweptAt)
+		if gone := v.HaltedByGone[r.Policy]; len(gone) > 0 && r.State == stateHalted {
+			steps = append([]string{haltedByText(gone, r.Policy)}, steps...)
+		}
+		if len(steps) > 0 {
 			fmt.Fprintln(b, look.hang(Clean(r.Policy+": "+strings.Join(steps, " · ")), gap))
 		}
 	}
+}
+
+// haltedByText tells of devices that no list has.
+func haltedByText(gone []string, policy string) string {
+	text := "halted by " + fewText(gone)
+	if len(gone) == 1 {
+		return text + ", which has left the fleet; gitopsd retry " + policy + " forgets it"
+	}
+	return text + ", which have left the fleet; gitopsd retry " + policy + " forgets them"
 }
 
 // rolloutSteps are the parts of a line about a rollout; none = it is done, off,
