@@ -12,9 +12,16 @@ import (
 // it is quoted in a reason: that is one line in git.
 const maxWord = 120
 
+// maxCause bounds why something is so: the message of a failure begins with
+// what was tried, and what came of that is behind it.
+const maxCause = 300
+
 // word makes one short line of what others wrote.
-func word(s string) string {
-	if isPlain(s) {
+func word(s string) string { return short(s, maxWord) }
+
+// short makes one line of what others wrote, of so many bytes at most.
+func short(s string, most int) string {
+	if isPlain(s, most) {
 		return s
 	}
 	s = strings.ToValidUTF8(s, "?")
@@ -28,18 +35,18 @@ func word(s string) string {
 		return r
 	}, s)
 	s = strings.TrimSpace(s)
-	if len(s) <= maxWord {
+	if len(s) <= most {
 		return s
 	}
-	cut := maxWord
+	cut := most
 	for cut > 0 && !utf8.RuneStart(s[cut]) {
 		cut--
 	}
 	return strings.TrimSpace(s[:cut]) + "…"
 }
 
-func isPlain(s string) bool {
-	if len(s) > maxWord || strings.HasPrefix(s, " ") || strings.HasSuffix(s, " ") {
+func isPlain(s string, most int) bool {
+	if len(s) > most || strings.HasPrefix(s, " ") || strings.HasSuffix(s, " ") {
 		return false
 	}
 	for i := range len(s) {
@@ -52,7 +59,7 @@ func isPlain(s string) bool {
 
 // because appends what others gave as their reason, if they did.
 func because(what, why string) string {
-	if why = word(why); why != "" {
+	if why = short(why, maxCause); why != "" {
 		return what + ": " + why
 	}
 	return what

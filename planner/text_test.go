@@ -25,6 +25,17 @@ func TestWordIsOneShortLine(t *testing.T) {
 	}
 }
 
+// The cause of a failure names what was tried first and what came of it last.
+func TestBecauseKeepsTheCause(t *testing.T) {
+	pull := `applications edge: Error: unable to copy from source docker…ontainer registry 127.0.0.1:5000: Get "https://127.0.0.1:5000/v2/": dial tcp 127.0.0.1:5000: connect: connection refused`
+	if got, want := because("it failed", pull+"\n"), "it failed: "+pull; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := because("it failed", strings.Repeat("x", 5000)); got != "it failed: "+strings.Repeat("x", maxCause)+"…" {
+		t.Errorf("a reason is one line in git, not %d bytes", len(got))
+	}
+}
+
 func TestFew(t *testing.T) {
 	for in, want := range map[string]string{
 		"":              "",
