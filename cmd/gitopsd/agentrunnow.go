@@ -36,8 +36,9 @@ what the device is at goes to the standard error meanwhile.
 
 Exit codes: 0 the repository answered; with --wait the work is done, there was
 none, it is deferred, or a reboot was started; 1 it did not answer, or the work
-failed, also that of before; 3 with --wait, nothing was left to do although the version assigned last
-has failed or was refused, or the agent that took over does not answer.`,
+failed, also that of before; 3 with --wait, nothing was left to do although the
+version assigned last has failed or was refused, or the agent that took over
+does not answer.`,
 		Args: args(0, 0, ""),
 		Example: `  gitopsd agent run-now
   gitopsd agent run-now --wait
