@@ -19,6 +19,9 @@ const (
 	admitGoOn                     // the attempt that is desired already
 )
 
+// LeftFleet is why a report says that a device acts on nothing any more.
+const LeftFleet = "the device was removed from the fleet; it keeps what it runs"
+
 // facts is what the device knows of itself when it reads a document.
 type facts struct {
 	device         string
@@ -50,7 +53,7 @@ func admit(f facts, d schema.Delivery, problem string) (v admission, why string)
 	case a.Generation < f.generation:
 		return admitNothing, fmt.Sprintf("generation %d is older than %d, which was seen before", a.Generation, f.generation)
 	case a.Removed:
-		return admitDrop, "the device was removed from the fleet; it keeps what it runs"
+		return admitDrop, LeftFleet
 	case a.For != f.install && a.For != "":
 		return admitDrop, "the document is for another installation"
 	case a.Spec == nil:

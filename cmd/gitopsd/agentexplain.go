@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gitopsd/gitopsd/reconcile"
 	"github.com/gitopsd/gitopsd/schema"
 )
 
@@ -104,6 +105,9 @@ func (d *device) reasonsOf(s *deviceStanding, now time.Time) *deviceReasons {
 	}
 	switch {
 	case r.Assigned == "":
+	case r.Assigned == reconcile.LeftFleet:
+		because("%s", r.Assigned)
+		next("put it back into the fleet repository, or %s gives back what was there before (stop the agent first)", d.command("reset"))
 	case isFresh(s):
 		because("%s", r.Assigned)
 	default:
@@ -183,6 +187,9 @@ func (d *device) explainPhase(s *deviceStanding, to string, now time.Time, becau
 		if name := or(r.Metadata.Name, "DEVICE"); r.Outcome == schema.OutcomeExhausted {
 			next("nothing, if what stood in the way passes: the daemon assigns %s again after the backoff of its policy; gitopsd explain %s, at a desk, says when", to, name)
 		} else {
+			if r.Assigned == reconcile.LeftFleet {
+				break // nobody is there to give it another one
+			}
 			next("the same attempt is never tried again: mend the release, or gitopsd retry %s in the fleet repository", name)
 		}
 	case schema.PhaseRollingBack:

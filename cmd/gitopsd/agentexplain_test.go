@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -63,6 +64,16 @@ func TestWhatHelpsAfterAnAttempt(t *testing.T) {
 		if got := strings.Join((&device{root: "/"}).reasonsOf(s, time.Time{}).Next, "|"); got != want {
 			t.Errorf("%s: next is\n%s\nwant\n%s", outcome, got, want)
 		}
+	}
+}
+
+// Nobody can try a release again on a device that has left the fleet.
+func TestNextOfADeviceThatLeft(t *testing.T) {
+	s := &deviceStanding{Running: true, Standing: reconcile.Standing{Report: schema.Report{Phase: schema.PhaseError, Attempt: 7, Outcome: schema.OutcomeFailed, Assigned: reconcile.LeftFleet}}}
+	doc := (&device{root: "/"}).reasonsOf(s, time.Time{})
+	next := strings.Join(doc.Next, "\n")
+	if strings.Contains(next, "retry") || !strings.Contains(next, "gitopsd agent reset gives back what was there before") || !slices.Contains(doc.Reasons, reconcile.LeftFleet) {
+		t.Errorf("it says %q, and as next\n%s", doc.Reasons, next)
 	}
 }
 
