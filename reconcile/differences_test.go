@@ -138,3 +138,24 @@ func TestCompareSpec_PayloadInPlace(t *testing.T) {
 		t.Errorf("it differs in %s", got)
 	}
 }
+
+// A reset says which units it will restart.
+func TestResetTellsOfRestarts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, s := withUnits(t)
+		d.assign(1, "v1.0.0", tree{"files": tree{"/etc/edge/edge.conf": tree{"content": "one\n", "restart": []string{"edge.service"}}}})
+		d.wantOnce(0, "updated")
+		for _, want := range []string{"|restart units edge.service", ""} { // where it runs, and where it does not
+			v, err := OpenView(d.cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, err := v.CompareReset(t.Context())
+			if got := changesOf(t, c, err); got != "restore files /etc/edge/edge.conf"+want && got != "remove files /etc/edge/edge.conf"+want {
+				t.Errorf("a reset would %s, want %q", got, want)
+			}
+			v.Close()
+			delete(s.runs, "edge.service")
+		}
+	})
+}

@@ -9,7 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gitopsd/gitopsd/reconcile/internal/apps"
 	"github.com/gitopsd/gitopsd/reconcile/internal/disk"
+	"github.com/gitopsd/gitopsd/reconcile/internal/units"
 	"github.com/gitopsd/gitopsd/schema"
 )
 
@@ -146,6 +148,27 @@ func (a *Agent) removeAll(p string) error {
 	return a.root.Remove(p)
 }
 
+// affected are the units that a reset restarts, or has read their configuration
+// anew. Those of applications are stopped instead.
+func (a *Agent) affected(ctx context.Context, cur *schema.Spec) (list []Change, err error) {
+	if a.units == nil {
+		return nil, nil
+	}
+	none := wholeSet(&schema.Spec{})
+	jobs, err := a.units.Affected(ctx, none, a.files.Ahead(none, a.payload))
+	stopped := apps.Units(cur, a.payload)
+	for _, j := range jobs {
+		one := schema.Difference{Field: "units", Name: j.Unit, Do: schema.DoRestart}
+		if j.Verb == units.TryReload {
+			one.Do = schema.DoReload
+		}
+		if !stopped[j.Unit] {
+			list = append(list, Change{Difference: one})
+		}
+	}
+	return list, err
+}
+
 // CompareReset says what [Reset] would do.
 func (v *View) CompareReset(ctx context.Context) (*Comparison, error) {
 	if err := v.openRecords(); err != nil {
@@ -165,6 +188,11 @@ func (v *View) CompareReset(ctx context.Context) (*Comparison, error) {
 	if err != nil {
 		c.Trouble = append(c.Trouble, oneLine(err.Error()))
 	}
+	touched, err := v.agent.affected(ctx, cur)
+	if err != nil {
+		c.Trouble = append(c.Trouble, oneLine(err.Error()))
+	}
+	list = append(list, touched...)
 	c.show(list, false, secretsOf(cur))
 	return c, nil
 }

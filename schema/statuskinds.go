@@ -332,6 +332,8 @@ const (
 	DoChange  = "change"
 	DoRemove  = "remove"
 	DoRestore = "restore" // to what was there before the first release
+	DoRestart = "restart" // a unit whose files change, or those that it reads; told before a reset
+	DoReload  = "reload"  // the configuration of one, for the same
 	DoCannot  = "cannot"  // be had there, or compared
 )
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/gitopsd/gitopsd/schema"
 )
@@ -75,6 +76,42 @@ func (c *Controller) Compare(ctx context.Context, spec *schema.Spec) (list []Dif
 		return nil
 	})
 	return list, err
+}
+
+// Affected lists what would be done to units that run, by name, because files
+// that they have or read are not as a spec wants them; ahead are those.
+func (c *Controller) Affected(ctx context.Context, spec *schema.Spec, ahead []string) (list []Job, err error) {
+	rec := c.rec.clone()
+	c.noteDue(spec, rec, ahead)
+	if len(rec.Due) == 0 {
+		return nil, nil
+	}
+	gs := c.goals(spec, rec)
+	err = c.with(ctx, func(m Manager) error {
+		for _, name := range sortedKeys(rec.Due) {
+			if i := slices.IndexFunc(gs, func(g goal) bool { return g.name == name }); isTemplate(name) || i >= 0 && gs[i].ends() {
+				continue
+			}
+			states, err := m.States(ctx, name)
+			if err != nil {
+				return failed("", err)
+			}
+			switch s := &states[0]; {
+			case !s.Running() && s.Active != "activating":
+			case rec.Due[name].restarts():
+				list = append(list, Job{TryRestart, name})
+			default:
+				list = append(list, Job{TryReload, name})
+			}
+		}
+		return nil
+	})
+	return list, err
+}
+
+// ends: the unit is not to run.
+func (g *goal) ends() bool {
+	return g.gone() || g.state == schema.UnitStopped || g.state == schema.UnitMasked
 }
 
 // unlike says in what a unit is not as it should be, or "".
