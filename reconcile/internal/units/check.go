@@ -77,6 +77,8 @@ func (c *Controller) checkOne(spec *schema.Spec, u *schema.Unit, s *State, texts
 		return permanent("it is another name of %s here; name that one", s.ID)
 	case u.State == schema.UnitMasked && c.rec.Before[name] == nil && s.Fragment == filePath(name) && !s.Masked():
 		return permanent("it cannot be masked: %s stands where the mask would have to", s.Fragment)
+	case (wantsEnabled || u.State == schema.UnitStarted) && !u.IsSet() && !newOS && s.maskedForGood():
+		return permanent(maskedForGood, s.Fragment)
 	case s.Missing() && !s.Masked() && !u.IsSet() && u.State != schema.UnitMasked && !newOS && !brought(spec, name) && !c.made(spec)[name]:
 		return permanent("no file makes this unit here, and the spec has none for it")
 	case wantsEnabled && u.IsSet() && !installs(name, texts):

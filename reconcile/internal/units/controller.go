@@ -224,7 +224,7 @@ func names(gs []goal) []string {
 // unmasks says whether the link to nothing must go: somebody wants the unit to
 // run or to have a file, or it was us who made the link.
 func (g *goal) unmasks(s *State, b *before) bool {
-	if !s.Masked() || g.state == schema.UnitMasked {
+	if !s.Masked() || s.maskedForGood() || g.state == schema.UnitMasked {
 		return false
 	}
 	return g.content || g.state == schema.UnitStarted || (g.enabled != nil && *g.enabled) || b == nil || !b.masked()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -61,7 +62,7 @@ func (f *fake) file(name string) string {
 }
 
 func (f *fake) masked(name string) bool {
-	to, err := os.Readlink(f.path(folder + "/" + name))
+	to, err := os.Readlink(f.path(f.file(name)))
 	return err == nil && to == "/dev/null"
 }
 
@@ -157,7 +158,12 @@ func (f *fake) Mask(_ context.Context, name string) error {
 }
 
 func (f *fake) Unmask(_ context.Context, name string, _ bool) error {
-	return f.did("unmask "+name, func() error { return os.Remove(f.path(folder + "/" + name)) })
+	return f.did("unmask "+name, func() error {
+		if err := os.Remove(f.path(folder + "/" + name)); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	})
 }
 
 func (f *fake) ResetFailed(_ context.Context, name string) error {

@@ -98,6 +98,9 @@ func (f *finishing) linked() {
 	}
 }
 
+// maskedForGood is why a unit cannot be started or enabled, with the file's path.
+const maskedForGood = "%s masks it, which comes with the device; give the unit content of its own"
+
 // noInstall is why a unit cannot be enabled.
 const noInstall = "nothing in an [Install] section of its file says what starts it"
 
@@ -179,6 +182,9 @@ func (f *finishing) act() error {
 		if isTemplate(g.name) {
 			delete(f.rec.Due, g.name)
 			continue
+		}
+		if g.wanted && g.state == schema.UnitStarted && s.maskedForGood() {
+			f.errs = append(f.errs, failure.Permanent(component, g.name, maskedForGood, s.Fragment))
 		}
 		if g.gone() && s.Active == "failed" {
 			f.errs = append(f.errs, failed(g.name, f.m.ResetFailed(f.ctx, g.name)))

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gitopsd/gitopsd/reconcile/internal/failure"
 	"github.com/gitopsd/gitopsd/schema"
 )
 
@@ -47,5 +48,38 @@ func TestUnitWhoseFileHasGone(t *testing.T) {
 				t.Error("it is not forgotten")
 			}
 		})
+	}
+}
+
+// A unit that its package or the image masks cannot be started but with a file of
+// the spec, also where an administrator had masked it besides.
+func TestUnitThatTheVendorMasks(t *testing.T) {
+	yes := true
+	for name, c := range map[string]struct {
+		unit    *schema.Unit
+		refused bool
+	}{
+		"started": {&schema.Unit{State: "started"}, true}, "enabled": {&schema.Unit{Enabled: &yes}, true}, "stopped": {&schema.Unit{State: "stopped"}, false},
+		"masked": {&schema.Unit{State: "masked"}, false}, "content": {unit(fmt.Sprintf(service, "ours"), true, "started"), false},
+	} {
+		for _, twice := range []bool{false, true} {
+			d := newDevice(t)
+			spec := &schema.Spec{Units: map[string]*schema.Unit{"vendor.service": c.unit}}
+			for _, at := range []string{"usr/lib/systemd/system/", "etc/systemd/system/"}[:1+map[bool]int{true: 1}[twice]] {
+				if err := os.Symlink("/dev/null", filepath.Join(d.dir, at, "vendor.service")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			root, _, ctl := d.open()
+			err := ctl.Check(t.Context(), spec, Plan{})
+			root.Close()
+			if refused := strings.Contains(fmt.Sprint(err), "/usr/lib/systemd/system/vendor.service masks it"); refused != (c.refused && !twice) || err != nil && !refused {
+				t.Errorf("%s, twice %t: Check: %v", name, twice, err)
+			}
+			err = d.apply(spec)
+			if f := failure.From(err); err != nil != c.refused || err != nil && f.Class != schema.ClassPermanent {
+				t.Errorf("%s, twice %t: %v", name, twice, err)
+			}
+		}
 	}
 }

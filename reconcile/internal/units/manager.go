@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"time"
 
@@ -144,6 +145,12 @@ func (s *State) Missing() bool {
 // Masked says whether the unit is kept from starting by a link to nothing.
 func (s *State) Masked() bool {
 	return s.Load == "masked" || s.File == "masked" || s.File == "masked-runtime"
+}
+
+// maskedForGood says whether the link to nothing is the vendor's, which nobody
+// takes away.
+func (s *State) maskedForGood() bool {
+	return s.Masked() && s.Fragment != "" && !slices.Contains([]string{folder, "/run/systemd/system"}, path.Dir(s.Fragment))
 }
 
 // RunState is a unit's state in a word, for reports: that of its activity, and
