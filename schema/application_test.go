@@ -77,16 +77,19 @@ func TestUnitsOfApplications(t *testing.T) {
 	}
 	web := `applications: {web: {quadlet: {web.container: {content: "[Container]\nImage=reg/web:1\nServiceName=edge\n"}`
 	for desired, rule := range map[string]string{
-		web + `, web.container.d/10-a.conf: {content: "[Container]\nMemory=100M\n"}}}}`:             "",
-		web + `, web.container.d/10-a.conf: {content: "[Container]\nImage=reg/other\n"}}}}`:         ruleImage,
-		web + `, db.container.d/10-a.conf: {content: "[Container]\n"}}}}`:                           ruleQuadletFile,
-		web + `, web.container.d/10-a.txt: {content: "[Container]\n"}}}}`:                           ruleQuadletFile,
-		web + `, web.container.d/10-a.conf: {mode: "0600"}}}}`:                                      "unknown-field",
-		web + `}}}, units: {edge.service: {dropIns: {a: {content: "[Service]\n"}}}}`:                "",
-		web + `}}}, units: {edge.service: {state: started}}`:                                        ruleUnitState,
-		web + `}}}, units: {edge.service: {enabled: true, dropIns: {a: {content: "[Service]\n"}}}}`: ruleUnitState,
-		web + `}}}, units: {edge.service: {content: "[Service]\n"}}`:                                ruleQuadletClash,
-		web + `}}}, units: {web.service: {content: "[Service]\n", state: started}}`:                 "",
+		web + `, web.container.d/10-a.conf: {content: "[Container]\nMemory=100M\n"}}}}`:                                            "",
+		web + `, web.container.d/10-a.conf: {content: "[Container]\nImage=reg/other\n"}}}}`:                                        ruleImage,
+		web + `, db.container.d/10-a.conf: {content: "[Container]\n"}}}}`:                                                          ruleQuadletFile,
+		web + `, web.container.d/10-a.txt: {content: "[Container]\n"}}}}`:                                                          ruleQuadletFile,
+		web + `, web.container.d/10-a.conf: {mode: "0600"}}}}`:                                                                     "unknown-field",
+		web + `}}}, units: {edge.service: {dropIns: {a: {content: "[Service]\n"}}}}`:                                               "",
+		web + `}}}, units: {edge.service: {state: started}}`:                                                                       ruleUnitState,
+		web + `}}}, units: {edge.service: {enabled: true, dropIns: {a: {content: "[Service]\n"}}}}`:                                ruleUnitState,
+		web + `}}}, units: {edge.service: {content: "[Service]\n"}}`:                                                               ruleQuadletClash,
+		web + `}}}, files: {/etc/systemd/system/edge.service: {content: "[Service]\n"}}`:                                           ruleQuadletClash,
+		web + `}}}, files: {/run/systemd/system.control/edge.service: {content: "[Service]\n"}}`:                                   ruleQuadletClash,
+		web + `}}}, files: {/etc/systemd/system/edge.service.d/x.conf: {content: "[Service]\n"}, /etc/edge.service: {content: x}}`: "",
+		web + `}}}, units: {web.service: {content: "[Service]\n", state: started}}`:                                                "",
 	} {
 		problems := fleet(desired)
 		if has := slices.ContainsFunc(problems, func(p Problem) bool { return p.Rule == rule }); has != (rule != "") || rule == "" && len(problems) > 0 {

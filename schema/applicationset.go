@@ -10,6 +10,7 @@ import (
 type applicationSet struct {
 	at     string
 	files  map[string]any
+	placed map[string]string // those of files that are a unit's file, by the unit
 	units  map[string]any
 	makers map[string]string // of each unit
 	found  []finding
@@ -18,8 +19,16 @@ type applicationSet struct {
 // wholeApplications checks what only merged applications have to have.
 func wholeApplications(spec map[string]any, at string) []finding {
 	applications, _ := spec["applications"].(map[string]any)
-	s := &applicationSet{at: at, makers: map[string]string{}}
+	if len(applications) == 0 {
+		return nil
+	}
+	s := &applicationSet{at: at, makers: map[string]string{}, placed: map[string]string{}}
 	s.files, _ = spec["files"].(map[string]any)
+	for _, p := range sortedKeys(s.files) {
+		if unit := UnitOfFile(p); unit != "" && s.files[p] != nil {
+			s.placed[unit] = p
+		}
+	}
 	s.units, _ = spec["units"].(map[string]any)
 	for _, name := range sortedKeys(applications) {
 		app, _ := applications[name].(map[string]any)
@@ -54,7 +63,12 @@ func (s *applicationSet) application(name string, app map[string]any, here strin
 		}
 		if of, isDropIn := QuadletOf(file); !isDropIn {
 			text, _ := entry["content"].(string) // what a template or a payload says, the device knows
-			s.unit(QuadletUnit(file, []byte(text)), place, fmt.Sprintf("%s of the application %s", quote(file), quote(name)), "rename one of the files")
+			unit, maker := QuadletUnit(file, []byte(text)), fmt.Sprintf("%s of the application %s", quote(file), quote(name))
+			s.unit(unit, place, maker, "rename one of the files")
+			if p := s.placed[unit]; p != "" { // systemd would take that one
+				s.add(finding{pointer: s.at + "/files/" + escapePointer(p), rule: ruleQuadletClash, atKey: true,
+					msg: fmt.Sprintf("the unit %s is made by %s too", unit, maker), hint: "rename one of them, or write a drop-in"})
+			}
 		} else if quadlets[of] == nil {
 			s.add(finding{pointer: place, rule: ruleQuadletFile, atKey: true,
 				msg: fmt.Sprintf("the drop-in %s has no quadlet file %s beside it", quote(file), quote(of)), hint: "remove it too, or put it into the application that has the file"})

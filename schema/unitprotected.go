@@ -134,6 +134,17 @@ func unitProtected(name string, unit map[string]any) (why, hint string) {
 // (systemd.unit(5)).
 var systemdFolder = regexp.MustCompile(`^/((etc|run|lib|usr/lib|usr/local/lib)/systemd/system(\.control|\.attached)?|run/systemd/(transient|generator(\.early|\.late)?))/`)
 
+// UnitOfFile is the unit that a path is the file of where systemd finds it, "" for
+// any other path, a drop-in's too.
+func UnitOfFile(p string) string {
+	folder := systemdFolder.FindString(p)
+	name := p[len(folder):]
+	if folder == "" || strings.Contains(name, "/") {
+		return ""
+	}
+	return name
+}
+
 // UnitFileProblem says why a spec cannot manage a path where systemd finds its
 // units, or "". The agent may need more paths than those that are known here.
 func UnitFileProblem(p string, more ...string) string {

@@ -2,6 +2,7 @@ package apps
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -160,6 +161,30 @@ func TestAnotherFileMakesTheUnit(t *testing.T) {
 	err := w.agent().update(one)
 	if f := failure.From(err); f == nil || f.Class != schema.ClassPermanent || f.Element != "web" || !strings.Contains(err.Error(), "etc/containers/systemd/web.container already") {
 		t.Errorf("got %v, want that another file makes the unit", err)
+	}
+}
+
+// A unit of the spec itself would come before the one that podman makes.
+func TestSpecMakesTheUnitToo(t *testing.T) {
+	w := stocked(t)
+	text := "[Service]\n"
+	more := func(units map[string]*schema.Unit, files map[string]*schema.File) *schema.Spec {
+		spec := *one
+		spec.Units, spec.Files = units, files
+		return &spec
+	}
+	for what, c := range map[string]struct {
+		spec    *schema.Spec
+		refused bool
+	}{
+		"a file":    {more(nil, map[string]*schema.File{"/etc/systemd/system/web.service": {Content: &text}}), true},
+		"a unit":    {more(map[string]*schema.Unit{"web.service": {Body: schema.Body{Content: &text}}}, nil), true},
+		"a drop-in": {more(map[string]*schema.Unit{"web.service": {DropIns: map[string]*schema.Body{"a": {Content: &text}}}}, map[string]*schema.File{"/etc/systemd/system/web.service.d/x.conf": {Content: &text}}), false},
+	} {
+		err := w.agent().Check(t.Context(), c.spec, nil)
+		if refused := failure.From(err) != nil && strings.Contains(fmt.Sprint(err), "the spec has the unit web.service itself"); refused != c.refused || err != nil && !refused {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 }
 

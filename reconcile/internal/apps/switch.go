@@ -31,6 +31,7 @@ func (c *Controller) Check(ctx context.Context, spec *schema.Spec, p Payloads) e
 	if err != nil {
 		return err
 	}
+	own := unitsOf(spec)
 	var errs []error
 	for _, w := range all {
 		if w.units[0].Kind == composeKind {
@@ -45,6 +46,8 @@ func (c *Controller) Check(ctx context.Context, spec *schema.Spec, p Payloads) e
 		}
 		for _, s := range states {
 			switch f := s.Fragment; {
+			case own[s.Name]:
+				errs = append(errs, failure.Permanent(component, w.name, "the spec has the unit %s itself, in units or in files; rename one of them", s.Name))
 			case f == "":
 			case w.units[0].Kind == composeKind && f == unitFolder+s.Name: // as all files, it is kept and comes back
 			case !strings.HasPrefix(f, "/run/systemd/generator"):
@@ -59,6 +62,20 @@ func (c *Controller) Check(ctx context.Context, spec *schema.Spec, p Payloads) e
 		}
 	}
 	return failure.Join(errs...)
+}
+
+// unitsOf are the units that a spec has files of.
+func unitsOf(spec *schema.Spec) map[string]bool {
+	own := map[string]bool{}
+	for name, u := range spec.Units {
+		own[name] = u != nil && u.IsSet()
+	}
+	for p := range spec.Files {
+		if name := schema.UnitOfFile(p); name != "" {
+			own[name] = true
+		}
+	}
+	return own
 }
 
 // real is a folder without symlinks, as podman's generator tells it.
