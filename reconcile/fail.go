@@ -63,7 +63,7 @@ func (a *Agent) fail(ctx context.Context, stage Stage, err error) Result {
 	if !final {
 		w.wait(a.clock, backoff(w.Tries, a.jitter()))
 	}
-	w.Resumes = 0
+	w.Resumes, w.Stops = 0, 0
 	att.Work = w
 	outcome := schema.OutcomeFailed
 	if !w.Begun {
@@ -115,7 +115,7 @@ func (a *Agent) stateOrFail(ctx context.Context, stage Stage, err error) Result 
 // anything; the next start goes on from disk.
 func (a *Agent) stopped() Result {
 	if att := a.store.attempts.clone(); att.Direction == forward {
-		att.Work.Resumes-- // the next start is none of those that count
+		att.Work.Stops++
 		if err := a.store.saveAttempts(att); err != nil {
 			a.log.Warn("state cannot be kept", "error", err)
 		}

@@ -20,10 +20,11 @@ func (a *Agent) runHooks(ctx context.Context, p hooks.Point, spec *schema.Spec, 
 		}
 		a.log.Warn("a hook of the device itself cannot be read and does not run on the way back", "error", err)
 	}
-	if err := hooks.Run(ctx, p, hooks.Of(spec.Hooks, p), c, a.warn); err != nil {
+	w := a.watchHooks(p)
+	if err := hooks.Run(ctx, p, hooks.Of(spec.Hooks, p), c, w); err != nil {
 		return err
 	}
-	return hooks.Run(ctx, p, hooks.Of(local, p), c, a.warn)
+	return hooks.Run(ctx, p, hooks.Of(local, p), c, w)
 }
 
 // askHooks runs the before-update ones, which are told what will be changed.

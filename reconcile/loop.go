@@ -208,9 +208,14 @@ func (a *Agent) resume(ctx context.Context) (res Result, did bool) {
 	return Result{}, false
 }
 
-// maxResumes is how many starts may find the same update half done: beyond
-// it, the update itself is what stops the device.
-const maxResumes = 5
+const (
+	// maxResumes is how many starts may find the same update half done: beyond
+	// it, the update itself is what stops the device.
+	maxResumes = 5
+	// maxStops is the same for an agent that was told to stop. A person does so
+	// now and then; what a release starts, each time.
+	maxStops = 20
+)
 
 // goOn takes up an attempt that has begun to change the device.
 func (a *Agent) goOn(ctx context.Context, first bool) Result {
@@ -236,7 +241,7 @@ func (a *Agent) goOn(ctx context.Context, first bool) Result {
 		if err := st.saveAttempts(att); err != nil {
 			return a.stateFailed(err)
 		}
-		if n := att.Work.Resumes; n > maxResumes {
+		if n := att.Work.Resumes; n-att.Work.Stops > maxResumes || n > maxStops {
 			return a.fail(ctx, StageReconcile, failure.Permanent("agent", "", "the agent or the device stopped %d times in the middle of it", n))
 		}
 	}

@@ -235,7 +235,7 @@ func (a *Agent) afterReboot(ctx context.Context, r *record, spec *schema.Spec) R
 	if !p.Hooked {
 		a.enter(schema.PhaseVerifying, StageReboot)
 		if err := a.runHooks(bounded, hooks.AfterRebooting, spec, a.hookContext(r)); err != nil {
-			return a.fail(ctx, StagePostAction, bootBound(ctx, bounded, err))
+			return a.stateOrFail(ctx, StagePostAction, bootBound(ctx, bounded, err))
 		}
 		p.Hooked = true
 		if err := a.store.savePending(&p); err != nil {

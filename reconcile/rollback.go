@@ -55,7 +55,7 @@ func (a *Agent) rollBack(ctx context.Context, what string) Result {
 	}
 	_, err = a.finishUnits(ctx, whole, false)
 	errs = append(errs, err)
-	errs = append(errs, a.hooksBack(ctx, spec, changed))
+	errs = append(errs, a.hooksBack(ctx, spec, changed, errors.Join(errs...)))
 	errs = append(errs, a.backToApplications(ctx, spec, way))
 	if ctx.Err() != nil {
 		return a.stopped()
@@ -82,10 +82,13 @@ func (a *Agent) rebootBack(ctx context.Context, spec *schema.Spec) Result {
 }
 
 // hooksBack runs the current spec's hooks and the device's own, so that what they restart runs
-// with the files that came back.
-func (a *Agent) hooksBack(ctx context.Context, spec *schema.Spec, changed []string) error {
+// with the files that came back. amiss is what could not be put right before.
+func (a *Agent) hooksBack(ctx context.Context, spec *schema.Spec, changed []string, amiss error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	hc := a.backContext(changed)
-	var errs []error
+	errs := []error{a.hooksAnew(amiss)}
 	if p := a.store.pending; p != nil && p.Rollback && p.Boots > 0 && !p.Hooked {
 		errs = append(errs, a.runHooks(ctx, hooks.AfterRebooting, spec, hc))
 		done := *p
@@ -118,7 +121,7 @@ func (a *Agent) rolledBack(ctx context.Context, what string) Result {
 	if a.store.desired == nil {
 		att.Work = work{}
 	} else {
-		att.Work.OSFrom, att.Work.OSTo, att.Work.OSOpen, att.Work.Changed, att.Work.Resumes = "", "", false, nil, 0
+		att.Work.OSFrom, att.Work.OSTo, att.Work.OSOpen, att.Work.Changed, att.Work.Hooks = "", "", false, nil, hookRuns{}
 	}
 	if err := a.store.saveAttempts(att); err != nil {
 		return a.stateFailed(err)

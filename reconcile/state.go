@@ -107,11 +107,13 @@ type work struct {
 	Wait     time.Duration    `json:"wait,omitempty"`   // in nanoseconds
 	Failures []schema.Failure `json:"failures,omitempty"`
 	Resumes  int              `json:"resumes,omitempty"` // starts that found it half done
+	Stops    int              `json:"stops,omitempty"`   // that the agent was told of; such a start is no sign of trouble
 	Boots    int              `json:"boots,omitempty"`   // into its OS, without success so far
 	OSFrom   string           `json:"osFrom,omitempty"`  // what was booted before
 	OSTo     string           `json:"osTo,omitempty"`    // the version that the image stands for; "" = its own name
 	OSOpen   bool             `json:"osOpen,omitempty"`  // only staging will tell that version
 	Changed  []string         `json:"changed,omitempty"` // paths, for hooks
+	Hooks    hookRuns         `json:"hooks,omitzero"`
 }
 
 // wait has the next try wait from now on.
@@ -221,6 +223,7 @@ func (a attempts) clone() attempts {
 	a.Ended = slices.Clone(a.Ended)
 	a.Work.Failures = slices.Clone(a.Work.Failures)
 	a.Work.Changed = slices.Clone(a.Work.Changed)
+	a.Work.Hooks.Done = slices.Clone(a.Work.Hooks.Done)
 	return a
 }
 

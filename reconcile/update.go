@@ -242,7 +242,7 @@ func (a *Agent) lookAgain(ctx context.Context) (next *found, res Result, ok bool
 func (a *Agent) begin(ctx context.Context, spec *schema.Spec) error {
 	att := a.store.attempts.clone()
 	w := att.of(a.store.desired.Attempt)
-	w.Begun, w.NextTry, w.Resumes = true, zeroTime, 0
+	w.Begun, w.NextTry, w.Resumes, w.Stops, w.Hooks = true, zeroTime, 0, 0, hookRuns{}
 	if att.Work.OSFrom != "" && att.Direction == back {
 		w.OSFrom = att.Work.OSFrom // an incomplete rollback still leads there
 	}
@@ -298,10 +298,8 @@ func (a *Agent) carryOut(ctx context.Context, r *record, spec *schema.Spec, boun
 func (a *Agent) postAction(ctx context.Context, r *record, spec *schema.Spec, rebootDue bool) error {
 	hc := a.hookContext(r)
 	hc.RebootPending = rebootDue
-	if !a.confirming() {
-		if err := a.runHooks(ctx, hooks.AfterUpdating, spec, hc); err != nil {
-			return err
-		}
+	if err := a.runHooks(ctx, hooks.AfterUpdating, spec, hc); err != nil {
+		return err
 	}
 	if err := a.switchApplications(ctx, spec, apps.Onward, rebootDue); err != nil {
 		return err

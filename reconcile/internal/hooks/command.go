@@ -23,6 +23,9 @@ const (
 	maxOutput = 8 << 10
 	// termGrace is between TERM and KILL: time to remove a lock, no more.
 	termGrace = time.Second
+	// stopGrace is what a hook has when the agent is stopped: one that restarts
+	// the agent comes to its end, and systemd's patience is far longer.
+	stopGrace = 3 * time.Second
 	// pipeGrace is how long output of children that stayed is waited for
 	// after the program itself ended.
 	pipeGrace = 200 * time.Millisecond
@@ -162,6 +165,24 @@ func run(ctx context.Context, argv []string, dir string, env []string, limit tim
 		e.Signal = ws.Signal().String()
 	}
 	return e
+}
+
+// lingering is a context that lasts a moment longer when its parent is
+// cancelled, and not where a deadline has passed.
+func lingering(ctx context.Context) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			grace := time.NewTimer(stopGrace)
+			defer grace.Stop()
+			select {
+			case <-longer.Done():
+			case <-grace.C:
+			}
+		}
+		cancel()
+	})
+	return longer, func() { stop(); cancel() }
 }
 
 // endLate ends a program that is still there when its time is over, and all

@@ -58,6 +58,17 @@ type Context struct {
 	RollingBack            bool
 }
 
+// Watch follows hooks, so that a restart in the middle finds how far they have
+// come. What is nil is not asked.
+type Watch struct {
+	Warn func(error) // told what failed and is ignored
+	// Begin is asked before each hook; one that is not due is passed over.
+	Begin func(element string) (due bool, err error)
+	// End is told that it came to its own end, well or not. It is not where the
+	// agent is stopped meanwhile.
+	End func(element string, well bool) error
+}
+
 // Of picks the hooks of a point.
 func Of(h *schema.Hooks, p Point) map[string]*schema.Hook {
 	if h == nil {
@@ -198,10 +209,11 @@ func Due(h *schema.Hook, changed []string) bool {
 }
 
 // Run runs the hooks of one point that are due, in order; the first failure stops (onFailure:
-// ignore goes on; warn is told). Exit 75 at BeforeUpdating is Deferred, any
-// other failure there Permanent; a timeout is Retryable at BeforeUpdating and
-// Permanent elsewhere. When ctx ends, its error is returned, and no failure.
-func Run(ctx context.Context, p Point, h map[string]*schema.Hook, c Context, warn func(error)) error {
+// ignore goes on). Exit 75 at BeforeUpdating is Deferred, any other failure
+// there Permanent; a timeout is Retryable at BeforeUpdating and Permanent
+// elsewhere. When ctx ends, its error is returned, and no failure; a hook that
+// runs then has a moment to come to its end.
+func Run(ctx context.Context, p Point, h map[string]*schema.Hook, c Context, w Watch) error {
 	if len(h) == 0 {
 		return nil
 	}
@@ -215,8 +227,8 @@ func Run(ctx context.Context, p Point, h map[string]*schema.Hook, c Context, war
 		return failure.Retryable(component, string(p), "tell the hooks what changed: %w", err)
 	}
 	defer func() {
-		if err := r.Remove(changedFiles); err != nil && warn != nil {
-			warn(err)
+		if err := r.Remove(changedFiles); err != nil && w.Warn != nil {
+			w.Warn(err)
 		}
 	}()
 	for _, name := range Ordered(h) {
@@ -226,21 +238,33 @@ func Run(ctx context.Context, p Point, h map[string]*schema.Hook, c Context, war
 		if !Due(h[name], c.Changed) {
 			continue
 		}
-		err := runOne(ctx, r, p, name, h[name], c, list)
-		if err == nil {
-			continue
+		at := Element(p, name)
+		if w.Begin != nil {
+			if due, err := w.Begin(at); err != nil {
+				return err
+			} else if !due {
+				continue
+			}
 		}
-		if ctx.Err() != nil {
-			return fmt.Errorf("%s: %w", Element(p, name), ctx.Err())
+		failed := runOne(ctx, r, p, name, h[name], c, list)
+		if failed != nil && ctx.Err() != nil {
+			return fmt.Errorf("%s: %w", at, ctx.Err())
 		}
 		ignore := h[name] != nil && h[name].OnFailure == schema.OnFailureIgnore
-		if ignore && failure.From(err).Class != schema.ClassDeferred {
-			if warn != nil {
-				warn(err)
+		if failed != nil && ignore && failure.From(failed).Class != schema.ClassDeferred {
+			if w.Warn != nil {
+				w.Warn(failed)
 			}
-			continue
+			failed = nil
 		}
-		return err
+		if w.End != nil {
+			if err := w.End(at, failed == nil); err != nil {
+				return err
+			}
+		}
+		if failed != nil {
+			return failed
+		}
 	}
 	return nil
 }
@@ -260,6 +284,8 @@ func runOne(ctx context.Context, r *disk.Root, p Point, name string, h *schema.H
 		"GITOPSD_ROOT="+r.Dir(), "GITOPSD_DEVICE="+c.Device, "GITOPSD_FROM="+c.From, "GITOPSD_TO="+c.To,
 		"GITOPSD_ATTEMPT="+strconv.FormatInt(c.Attempt, 10), "GITOPSD_CHANGED_FILES="+list,
 		"GITOPSD_REBOOT_PENDING="+flag(c.RebootPending), "GITOPSD_ROLLING_BACK="+flag(c.RollingBack))
+	ctx, cancel := lingering(ctx)
+	defer cancel()
 	err = run(ctx, argv, dir, env, h.Timeout.D(DefaultTimeout), nil)
 	if err == nil {
 		return nil

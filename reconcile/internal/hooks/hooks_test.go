@@ -43,7 +43,7 @@ func TestRun_ByOrderThenNameAndStopsAtTheFirstFailure(t *testing.T) {
 	}
 	hooks["a"].OnFailure = schema.OnFailureIgnore
 	var warned []string
-	err := Run(t.Context(), AfterUpdating, hooks, Context{Root: root}, func(err error) { warned = append(warned, err.Error()) })
+	err := Run(t.Context(), AfterUpdating, hooks, Context{Root: root}, Watch{Warn: func(err error) { warned = append(warned, err.Error()) }})
 	said, _ := os.ReadFile(filepath.Join(root, "said"))
 	if string(said) != "z\na\nb\nc\n" {
 		t.Errorf("ran %q", said)
@@ -87,7 +87,7 @@ func TestRun_Classes(t *testing.T) {
 				c.hook.OnFailure = schema.OnFailureIgnore
 			}
 		}
-		if got := class(Run(t.Context(), c.point, one(c.hook), Context{Root: t.TempDir()}, nil)); got != c.want {
+		if got := class(Run(t.Context(), c.point, one(c.hook), Context{Root: t.TempDir()}, Watch{})); got != c.want {
 			t.Errorf("%s %+v: class %q, want %q", c.point, c.hook, got, c.want)
 		}
 	}
@@ -104,7 +104,7 @@ func TestRun_Environment(t *testing.T) {
 	h.Env = map[string]string{"OWN": "a b\nc", "HOME": "/elsewhere"}
 	h.WorkDir = "/srv/app"
 	c := Context{Root: root, Device: "gw-1", From: "v1", To: "v2", Attempt: 7, Changed: []string{"/etc/a b", "/etc/c\nd"}, RollingBack: true}
-	if err := Run(t.Context(), AfterUpdating, one(h), c, nil); err != nil {
+	if err := Run(t.Context(), AfterUpdating, one(h), c, Watch{}); err != nil {
 		t.Fatal(err)
 	}
 	read := func(name string) string {
@@ -203,7 +203,7 @@ func TestB97_NothingKeepsAHookHanging(t *testing.T) {
 			h := sh(c.script)
 			h.Timeout = seconds(0.4)
 			begin := time.Now()
-			err := Run(t.Context(), AfterUpdating, one(h), Context{Root: root}, nil)
+			err := Run(t.Context(), AfterUpdating, one(h), Context{Root: root}, Watch{})
 			if took := time.Since(begin); took > 10*time.Second {
 				t.Errorf("took %v", took)
 			}
@@ -244,11 +244,12 @@ func sleepers(t *testing.T, root string) []int {
 }
 
 func TestRun_StoppedIsNoFailure(t *testing.T) {
+	t.Parallel() // it waits for stopGrace
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(100*time.Millisecond, cancel)
 	h := sh("sleep 613")
 	h.OnFailure = schema.OnFailureIgnore
-	err := Run(ctx, AfterUpdating, one(h), Context{Root: t.TempDir()}, nil)
+	err := Run(ctx, AfterUpdating, one(h), Context{Root: t.TempDir()}, Watch{})
 	var f *failure.Error
 	if !errors.Is(err, context.Canceled) || errors.As(err, &f) {
 		t.Errorf("%v, want the context's own error", err)
@@ -256,7 +257,7 @@ func TestRun_StoppedIsNoFailure(t *testing.T) {
 }
 
 func TestOutput_IsBoundedText(t *testing.T) {
-	err := Run(t.Context(), AfterUpdating, one(sh(`head -c 300000 /dev/zero | tr '\0' x; printf '\033[31mred\377\000 end\n' >&2; exit 4`)), Context{Root: t.TempDir()}, nil)
+	err := Run(t.Context(), AfterUpdating, one(sh(`head -c 300000 /dev/zero | tr '\0' x; printf '\033[31mred\377\000 end\n' >&2; exit 4`)), Context{Root: t.TempDir()}, Watch{})
 	out := failure.From(err).Output
 	if len(out) > maxOutput || len(out) < maxOutput/2 || !strings.HasSuffix(out, "[31mred\uFFFD end") || strings.ContainsRune(out, 0x1b) {
 		t.Errorf("%d bytes, ends with %q", len(out), out[max(0, len(out)-40):])
@@ -288,13 +289,13 @@ func TestRun_ProgramWrittenAMomentAgo(t *testing.T) {
 		t.Fatal(err)
 	}
 	time.AfterFunc(30*time.Millisecond, func() { w.Close() })
-	if err := Run(t.Context(), AfterUpdating, one(&schema.Hook{Run: []string{"./fresh"}}), Context{Root: root}, nil); err != nil {
+	if err := Run(t.Context(), AfterUpdating, one(&schema.Hook{Run: []string{"./fresh"}}), Context{Root: root}, Watch{}); err != nil {
 		t.Error(err)
 	}
 	if err := os.WriteFile(p, []byte("exit 0\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	err = Run(t.Context(), AfterUpdating, one(&schema.Hook{Run: []string{"./fresh"}}), Context{Root: root}, nil)
+	err = Run(t.Context(), AfterUpdating, one(&schema.Hook{Run: []string{"./fresh"}}), Context{Root: root}, Watch{})
 	if class(err) != schema.ClassPermanent || !strings.Contains(err.Error(), "#!") {
 		t.Errorf("without an interpreter: %v", err)
 	}
