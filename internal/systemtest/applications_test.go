@@ -145,6 +145,15 @@ func TestSystemApplications(t *testing.T) {
 		t.Errorf("nothing is said of the restarts, or of the cause:\n%s", log)
 	}
 
+	// One that runs and is unwell is told in its own words, and not in those of
+	// the attempt before.
+	b.next("v3.1.0", strings.Replace(webSpec(reg.addr+"/web@"+two, "Environment=SIZE=large"), `:8080/"}, timeout: 20s`, `:8080/sick"}, timeout: 3s`, 1))
+	f.failed("gw-1", "Failed", "v3.1.0", "v2.2.0")
+	log := b.log()
+	if log = log[strings.LastIndex(log, "attempt failed"):]; !strings.Contains(log, "answers 503 Service Unavailable instead of 200: two: a queue is stuck") || strings.Contains(log, "nothing works here") {
+		t.Errorf("of an application that is unwell it says\n%s", log)
+	}
+
 	b.interruptedPull(reg)
 
 	b.next("v5.0.0", webSpec(reg.addr+"/web@sha256:"+strings.Repeat("0", 64), ""))

@@ -1,6 +1,7 @@
 // Program app is what the containers of the tests run: it answers on a port
-// with its version, notes each start in /data, or ends at once. With arguments
-// it is the container's own check, or the shell that runs it.
+// with its version, or with what ails it at /sick, notes each start in /data, or
+// ends at once. With arguments it is the container's own check, or the shell that
+// runs it.
 package main
 
 import (
@@ -8,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -46,8 +48,14 @@ func main() {
 			os.Exit(1)
 		}
 		_ = c.SetDeadline(time.Now().Add(time.Second))
-		_, _ = c.Read(make([]byte, 4096))
-		fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(version), version)
+		request := make([]byte, 4096)
+		n, _ := c.Read(request)
+		status := "200 OK"
+		if strings.HasPrefix(string(request[:n]), "GET /sick ") {
+			fmt.Println("a queue is stuck")
+			status = "503 Service Unavailable"
+		}
+		fmt.Fprintf(c, "HTTP/1.1 %s\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", status, len(version), version)
 		c.Close()
 	}
 }
