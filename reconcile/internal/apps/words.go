@@ -60,7 +60,7 @@ func (c *Controller) containerWords(ctx context.Context, names []string) string 
 			}
 		}
 		if out != "" && len(names) > 1 {
-			out = name + ": " + strings.ReplaceAll(out, "\n", "\n"+name+": ")
+			out = name + " | " + strings.ReplaceAll(out, "\n", "\n"+name+" | ") // with a colon it would look like a setting
 		}
 		if out != "" {
 			all = append(all, out)

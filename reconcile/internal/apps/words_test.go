@@ -42,7 +42,7 @@ func TestWordsOfWhatRunsUnwell(t *testing.T) {
 		"a quadlet":      {specOf(map[string]map[string]string{"web": {"web.container": container("reg/web:1", "")}}), "said by web.service"},
 		"two of them":    {specOf(map[string]map[string]string{"web": {"web.container": container("reg/web:1", ""), "db.container": container("reg/web:1", "")}}), "said by db.service and web.service"},
 		"a compose file": {composeSpec(map[string]string{"web": services("reg/web:1")}), "nothing works here"},
-		"of two":         {composeSpec(map[string]string{"web": services("reg/web:1", "reg/web:1")}), "web_s0_1: nothing works here\nweb_s1_1: nothing works here"},
+		"of two":         {composeSpec(map[string]string{"web": services("reg/web:1", "reg/web:1")}), "web_s0_1 | nothing works here\nweb_s1_1 | nothing works here"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := stocked(t)

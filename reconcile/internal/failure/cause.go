@@ -11,7 +11,7 @@ const causeWidth = 160
 
 // causal is a line in which a program tells what ended it, as Go, Python, Java,
 // podman and the common loggers write one.
-var causal = regexp.MustCompile(`(^|[\s"'\[(])(?:(?i:panic|fatal|error|fatal error|critical)\]?:\s|[\w.]*(?:Error|Exception):\s|(?:ERROR|FATAL|CRITICAL|PANIC|EMERG|error|fatal|emerg)[\]"]|level=(?i:error|fatal|panic)\b|"level":\s?"(?i:error|fatal|panic))|^(?:ERROR|FATAL|CRITICAL|PANIC)\b`)
+var causal = regexp.MustCompile(`(^|[\s"'\[(])(?:(?i:panic|fatal|error|fatal error|critical)\]?:\s|[\w.]*(?:Error|Exception):\s|(?:ERROR|FATAL|CRITICAL|PANIC|EMERG|error|fatal|emerg)[\]"]|level=(?i:error|fatal|panic)\b|"level":\s?"(?i:error|fatal|panic))|^(?:\S+ \| )?(?:ERROR|FATAL|CRITICAL|PANIC)\b`)
 
 // Cause is the line of a program's output that tells best what was wrong: the
 // last that looks like it, else the last one.

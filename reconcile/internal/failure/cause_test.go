@@ -31,6 +31,7 @@ func TestCause(t *testing.T) {
 		{"2026/11/30 08:50:01 [emerg] 1#1: bind() to 10.99.0.1:80 failed (99: Cannot assign requested address)\nexits now", "2026/11/30 08:50:01 [emerg] 1#1: bind() to 10.99.0.1:80 failed (99: Cannot assign requested address)"},
 		{"time=2026-11-30T08:50:01Z level=ERROR msg=\"no such device\" path=/dev/ttyUSB0\ntime=2026-11-30T08:50:01Z level=INFO msg=ends", "time=2026-11-30T08:50:01Z level=ERROR msg=\"no such device\" path=/dev/ttyUSB0"},
 		{"{\"level\":\"fatal\",\"msg\":\"no key\"}\n{\"level\":\"info\",\"msg\":\"ends\"}", "{\"level\":\"fatal\",\"msg\":\"no key\"}"},
+		{"shop_db_1 | FATAL no room\nshop_web_1 | waits", "shop_db_1 | FATAL no room"},
 		{"checks the line\nthe line is down\n", "the line is down"},
 		{"0 errors: all is well\nends", "ends"},
 		{"\n \n", ""}, {"", ""},

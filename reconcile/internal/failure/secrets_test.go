@@ -15,6 +15,7 @@ func TestWithoutSecrets(t *testing.T) {
 		"Authorization: Bearer abcdefghijklmnop":          "Authorization: Bearer [removed]",
 		"push failed for ghp_abcdefghijklmnopqrstuvwxyz1": "push failed for [removed]",
 		"Error: token=hunter22hunter22":                   "Error: token=[removed]",
+		"shop_db_1 | DB_PASSWORD: hunter22":               "shop_db_1 | DB_PASSWORD: [removed]",
 		"password=/run/secrets/db":                        "password=/run/secrets/db",
 		strings.Repeat("x", 40):                           strings.Repeat("x", 40),
 	} {
