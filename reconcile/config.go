@@ -283,6 +283,7 @@ func (a *Agent) openApplications() error {
 		Warn:    func(err error) { a.log.Warn("applications", "error", err) },
 		Pulls:   a.pulls,
 		Made:    func(p string) bool { return a.files.Made(p) }, // of the controller that there is by then
+		Goes:    func(unit string) bool { return a.units != nil && a.units.Ours(unit) },
 	})
 	a.apps = ac
 	return err

@@ -2,6 +2,7 @@ package apps
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -185,6 +186,23 @@ func TestSpecMakesTheUnitToo(t *testing.T) {
 		if refused := failure.From(err) != nil && strings.Contains(fmt.Sprint(err), "the spec has the unit web.service itself"); refused != c.refused || err != nil && !refused {
 			t.Errorf("%s: %v", what, err)
 		}
+	}
+}
+
+// A unit of the device is in the way of an application's, but for one of a spec
+// that goes with this release.
+func TestUnitThatGivesWay(t *testing.T) {
+	w := stocked(t)
+	at := filepath.Join(w.dir, unitFolder, "web.service")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, []byte("[Service]\n"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.agent().Check(t.Context(), one, nil); failure.From(err) == nil || !strings.Contains(err.Error(), "on the device already: /etc/systemd/system/web.service") {
+		t.Errorf("a unit of the device: %v", err)
+	}
+	w.goes = "web.service"
+	if err := w.agent().Check(t.Context(), one, nil); err != nil {
+		t.Errorf("a unit that goes: %v", err)
 	}
 }
 

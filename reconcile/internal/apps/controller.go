@@ -30,6 +30,9 @@ type Config struct {
 	Pulls func(ref string, n, of int)
 	// Made says whether a file would not be there without a spec; nil = none is.
 	Made func(path string) bool
+	// Goes says whether a unit is there by a spec alone, and goes with its file
+	// before applications start; nil = none does.
+	Goes func(unit string) bool
 	Now  func() time.Time // dates what is set aside; nil = time.Now
 	// What follows is the device's own when it is nil.
 	Connect func(context.Context) (units.Manager, error)
@@ -63,6 +66,9 @@ func New(c Config) (*Controller, error) {
 	}
 	if c.Made == nil {
 		c.Made = func(string) bool { return false }
+	}
+	if c.Goes == nil {
+		c.Goes = func(string) bool { return false }
 	}
 	if c.Now == nil {
 		c.Now = time.Now

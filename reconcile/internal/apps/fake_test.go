@@ -42,6 +42,7 @@ type world struct {
 	contains func(look int) string                // lines that podman shows of the containers of quadlets; nil = none
 	contents int                                  // looks at them
 	broken   string                               // text that makes a unit fail
+	goes     string                               // the unit of a spec that goes before applications start
 	offline  bool
 	log      []string
 	asked    []units.Starts // whose words were asked for
@@ -120,6 +121,7 @@ func (w *world) agent() *agent {
 		Root: root, State: "/var/lib/gitopsd", Run: w.run, Generator: "generator",
 		Warn:    func(err error) { w.t.Logf("warning: %v", err) },
 		Made:    a.files.Made,
+		Goes:    func(unit string) bool { return w.goes == unit },
 		Connect: func(context.Context) (units.Manager, error) { return &manager{w: w}, nil },
 		Uptime:  func() time.Duration { return w.now },
 		Wait:    func(_ context.Context, d time.Duration) error { w.now += d; return nil },

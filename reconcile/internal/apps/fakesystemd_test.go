@@ -78,6 +78,11 @@ func (m *manager) States(_ context.Context, names ...string) ([]units.State, err
 				s.Fragment = unitFolder + n
 			}
 		}
+		if at := unitFolder + n; s.Load == "not-found" {
+			if _, err := os.Stat(filepath.Join(m.w.dir, at)); err == nil {
+				s.Load, s.Fragment = "loaded", at
+			}
+		}
 		if text, ok := m.w.running[n]; ok {
 			s.Active, s.Sub, s.Invocation = "active", "running", text
 			m.w.looks[n]++

@@ -50,6 +50,7 @@ func (c *Controller) Check(ctx context.Context, spec *schema.Spec, p Payloads) e
 				errs = append(errs, failure.Permanent(component, w.name, "the spec has the unit %s itself, in units or in files; rename one of them", s.Name))
 			case f == "":
 			case w.units[0].Kind == composeKind && f == unitFolder+s.Name: // as all files, it is kept and comes back
+			case f == unitFolder+s.Name && c.Goes(s.Name):
 			case !strings.HasPrefix(f, "/run/systemd/generator"):
 				errs = append(errs, failure.Permanent(component, w.name, "a unit %s is on the device already: %s", s.Name, f))
 			case !r.has(s.Name):

@@ -48,6 +48,12 @@ type before struct {
 	Ran bool `json:"ran,omitempty"`
 }
 
+// Ours says whether nothing but a spec makes a unit that it has named.
+func (c *Controller) Ours(name string) bool {
+	b := c.rec.Before[name]
+	return b != nil && b.Missing
+}
+
 func (b *before) masked() bool { return b.File == "masked" || b.File == "masked-runtime" }
 
 // enabled gives nil where the word says nothing of it.
