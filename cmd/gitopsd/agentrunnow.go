@@ -71,6 +71,7 @@ does not answer.`,
 			stop := d.follow(cmd.Context(), a.err, followEvery)
 			defer stop()
 		}
+		was := d.versionNow(cmd.Context())
 		ran, nobody, err := d.runNow(cmd.Context(), wait, fetched)
 		if err != nil {
 			return err
@@ -84,7 +85,7 @@ does not answer.`,
 			if ran, err = d.takenOver(cmd.Context(), takeOverPause, wait, fetched); err != nil {
 				return err
 			}
-			tellUpdate(ran, doc.Fetched, version)
+			tellUpdate(ran, was, version)
 		}
 		if doc.Ran = ran; ran != nil {
 			say(ran.Summary)
@@ -160,11 +161,20 @@ func (d *device) takenOver(ctx context.Context, pause time.Duration, wait bool, 
 	return nil, withHint(&exitError{code: exitContent, err: errors.New("the agent that took over does not answer, so what came of the update is not known")}, "%s", d.startHint())
 }
 
+// versionNow is what the device is on; "" = nobody says so.
+func (d *device) versionNow(ctx context.Context) string {
+	reply, nobody, err := d.answer(ctx, agentsocket.Request{Do: agentsocket.DoStatus})
+	if err != nil || nobody || reply.Standing == nil {
+		return ""
+	}
+	return reply.Standing.Report.Current.Version
+}
+
 // tellUpdate has a result say what the agent that took over had done before it
-// could be asked; was is what had been fetched first.
-func tellUpdate(ran *reconcile.Ran, was *reconcile.Fetched, version string) {
-	if ran != nil && ran.Idle && ran.Exit == 0 && !ran.GaveUp && was != nil && was.Current != version {
-		ran.Summary = fmt.Sprintf("updated from %s to %s", was.Current, version)
+// could be asked.
+func tellUpdate(ran *reconcile.Ran, was, version string) {
+	if ran != nil && ran.Idle && ran.Exit == 0 && !ran.GaveUp && was != "" && version != "" && was != version {
+		ran.Summary = fmt.Sprintf("updated from %s to %s", was, version)
 	}
 }
 

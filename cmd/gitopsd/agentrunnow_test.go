@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -89,7 +90,6 @@ func TestRunNowWaitsOverTheHandOver(t *testing.T) {
 // The update that brought another agent is told by that one, which has nothing
 // left to do.
 func TestUpdateOverTheHandOver(t *testing.T) {
-	was := &reconcile.Fetched{Current: "v1.0.0"}
 	for _, c := range []struct {
 		ran     reconcile.Ran
 		version string
@@ -100,11 +100,24 @@ func TestUpdateOverTheHandOver(t *testing.T) {
 		{reconcile.Ran{Idle: true, GaveUp: true, Summary: "v1.2.0 was failed"}, "v1.1.0", "v1.2.0 was failed"},
 		{reconcile.Ran{Summary: "deferred: busy"}, "v1.1.0", "deferred: busy"},
 	} {
-		if tellUpdate(&c.ran, was, c.version); c.ran.Summary != c.want {
+		if tellUpdate(&c.ran, "v1.0.0", c.version); c.ran.Summary != c.want {
 			t.Errorf("on %s: %q, want %q", c.version, c.ran.Summary, c.want)
 		}
 	}
-	tellUpdate(nil, nil, "v1.1.0") // without --wait
+	tellUpdate(nil, "v1.0.0", "v1.1.0") // without --wait
+
+	// It may have been on its way when it was asked, and the agent that makes way
+	// has fetched nothing for whoever did.
+	root := t.TempDir()
+	on := func(version string) agentsocket.Reply {
+		return agentsocket.Reply{Standing: &reconcile.Standing{Report: schema.Report{Current: schema.SpecRef{Version: version}}}}
+	}
+	inTurn(t, root, []agentsocket.Reply{on("v1.0.0")},
+		[]agentsocket.Reply{{Ran: &reconcile.Ran{Summary: "the agent goes on as v0.9.9", HandOver: true}}}, []agentsocket.Reply{on("v1.1.0")},
+		[]agentsocket.Reply{{Fetched: &reconcile.Fetched{Current: "v1.1.0"}}, {Ran: &reconcile.Ran{Idle: true, Summary: "nothing to do: on v1.1.0"}}})
+	if out := harmless(t, "agent", "run-now", "--wait", "-o", "json", "--root", root); !strings.Contains(out, `"summary": "updated from v1.0.0 to v1.1.0"`) {
+		t.Errorf("it says %s", out)
+	}
 }
 
 // Who waits sees what for, each thing once.
