@@ -134,11 +134,10 @@ func (a *application) record() error {
 	return a.ctx.Err()
 }
 
+// mismatch knows besides that the device was on the spec before, if this is the
+// way back: all its files are ours.
 func (a *application) mismatch(w *want, info fs.FileInfo, managed map[string]*entry) string {
-	if a.back && !w.dir && isLink(info) {
-		return ""
-	}
-	return mismatch(w, info, managed)
+	return mismatch(w, info, a.back || isFile(managed[w.real]))
 }
 
 func sameEntry(x, y *entry) bool {
@@ -185,7 +184,7 @@ func (a *application) recordOne(w *want) error {
 	}
 	e := &entry{Spec: w.spec, Dir: w.dir}
 	switch {
-	case !exists, isLink(info):
+	case !exists, isLink(info), !w.dir && isOther(info):
 	case w.dir:
 		e.Original = originalOf(info, "")
 	default:
@@ -232,7 +231,7 @@ func (a *application) writeOne(w *want) (did bool, err error) {
 			return false, w.permanent("%s", why)
 		}
 		same := w.dir
-		if !same && !isLink(info) {
+		if !same && info.Mode().IsRegular() {
 			same, err = a.sameContent(w, info)
 			if err != nil && !errors.Is(err, syscall.EIO) { // what cannot be read any more is written again
 				return false, err
@@ -255,8 +254,13 @@ func (a *application) writeOne(w *want) (did bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	if isOther(info) {
+		if err := a.makeRoom(w.real, info); err != nil {
+			return false, err
+		}
+	}
 	meta := w.meta
-	meta.ReplaceLink = exists && isLink(info)
+	meta.ReplaceLink = isLink(info)
 	err = a.root.WriteFile(w.real, data, meta)
 	return err == nil, err
 }

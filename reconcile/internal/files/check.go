@@ -72,18 +72,19 @@ func (c *Controller) inTheWay(w *want, wanted map[string]*want) error {
 	if err != nil {
 		return w.failure(err)
 	}
-	if why := mismatch(w, info, c.managed); why != "" && !c.vanishes(w.real, info, wanted) {
+	if why := mismatch(w, info, isFile(c.managed[w.real])); why != "" && !c.vanishes(w.real, info, wanted) {
 		return w.permanent("%s", why)
 	}
 	return nil
 }
 
 // mismatch says why what is there cannot become what is wanted, or "". Where a
-// file of ours stood, a symlink came up later and goes: nobody would lose what
-// it leads to, and the device could not be put right otherwise.
-func mismatch(w *want, info fs.FileInfo, managed map[string]*entry) string {
+// file of ours stood, whatever else is there came up later and goes out of the
+// way: nobody loses anything by it, and the device could not be put right
+// otherwise.
+func mismatch(w *want, info fs.FileInfo, ours bool) string {
 	switch t := info.Mode().Type(); {
-	case t == fs.ModeSymlink && !w.dir && isFile(managed[w.real]):
+	case !w.dir && ours:
 		return ""
 	case t == fs.ModeSymlink && w.dir:
 		return "a symlink is in its place, and symlinks are neither followed nor replaced; put a folder there, or name the one that it leads to"

@@ -1,11 +1,12 @@
 // Package files makes a device have the files and directories of a spec, and
 // gives back what was there before when a spec drops them.
 //
-// It refuses protected paths, a symlink, a folder or a device in the place of
-// a file, users that the device does not know, and to delete anything that it
-// did not put there. A folder goes only if this package made it, it is empty
-// and it is no direct child of "/". It asks nobody whether an update may start
-// and counts no tries; package reconcile does.
+// It refuses protected paths, a symlink, a folder or a device that was there
+// before a file, users that the device does not know, and to delete anything
+// that it did not put there: what comes up in the place of a file of its own is
+// set aside, if it is no empty folder. A folder of the spec goes only if this
+// package made it, it is empty and it is no direct child of "/". It asks nobody
+// whether an update may start and counts no tries; package reconcile does.
 //
 // Start with [New], then [Controller.Check] and [Controller.Apply]; a rollback
 // is Apply with the spec of before, [Back].

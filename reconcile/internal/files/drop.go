@@ -84,9 +84,15 @@ func (a *application) dropOne(at string, e *entry, needed bool) (gone bool, err 
 }
 
 func (a *application) dropFile(at string, e *entry, info fs.FileInfo) error {
-	if info != nil && !info.Mode().IsRegular() && !isLink(info) {
-		a.rescue(at, e, "something else than a file stands there now")
-		return nil
+	if isOther(info) {
+		if !a.back || e.Original == nil {
+			a.rescue(at, e, "something else than a file stands there now")
+			return nil
+		}
+		if err := a.makeRoom(at, info); err != nil {
+			return err
+		}
+		info = nil
 	}
 	if e.Original == nil {
 		if info == nil {

@@ -465,7 +465,7 @@ func TestApply_KeepGoing(t *testing.T) {
 	if _, err := d.ctl.Apply(context.Background(), spec, nil, Onward); err == nil || d.content("b") != "1" {
 		t.Errorf("without keepGoing: %v, b = %q", err, d.content("b"))
 	}
-	changed, err := d.ctl.Apply(context.Background(), spec, nil, Back)
+	changed, err := d.ctl.Apply(context.Background(), spec, nil, Repair)
 	if err == nil || !strings.Contains(err.Error(), "/a") || strings.Join(changed, " ") != "/b /c" {
 		t.Errorf("with keepGoing: %v, changed %v", err, changed)
 	}

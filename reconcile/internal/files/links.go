@@ -20,9 +20,9 @@ const (
 	// Repair goes on past single errors and joins them.
 	Repair
 	// Back is a rollback. It goes on like Repair. The device was on the spec
-	// before, so that symlinks in the place of its files came up since, and go;
-	// so do those in the place of folders, where nobody can miss what is behind
-	// them.
+	// before, so that whatever stands in the place of its files came up since,
+	// and goes out of the way; so do symlinks in the place of folders, where
+	// nobody can miss what is behind them.
 	Back
 )
 
