@@ -12,8 +12,8 @@ import (
 
 // restarts lists the units that start, restart or stop because of a change,
 // sorted: those whose own files or state differ, and those that changed files name
-// for it. A unit that does not run on the device is not among those that a device
-// really restarts.
+// for it. Drop-ins of what the device stands on count from the next boot on. A unit
+// that does not run on the device is not among those that a device really restarts.
 func restarts(from, to map[string]any) []string {
 	all := map[string]bool{}
 	before, _ := from[sectionUnits].(map[string]any)
@@ -32,7 +32,7 @@ func restarts(from, to map[string]any) []string {
 		all[name] = true
 	}
 	maps.DeleteFunc(all, func(name string, is bool) bool {
-		return !is || isTemplate(name)
+		return !is || isTemplate(name) || !schema.MayRestart(name)
 	})
 	return slices.Sorted(maps.Keys(all))
 }

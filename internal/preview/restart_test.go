@@ -22,6 +22,7 @@ func TestRestarts(t *testing.T) {
 			tree{"units": tree{"a@.service": tree{"content": "y"}, "a@1.service": tree{"state": "started"}}}, "[a@1.service]"},
 		{"a file with a reader", tree{"files": tree{"/a": file("x", "b.service")}}, tree{"files": tree{"/a": file("y", "a.service")}}, "[a.service b.service]"},
 		{"a file that goes", tree{"files": tree{"/a": file("x", "b.service")}}, tree{}, "[b.service]"},
+		{"what the device stands on", tree{}, tree{"units": tree{"sysinit.target": tree{"dropIns": tree{"a": tree{"content": "x"}}}}}, "[]"},
 		{"only its readers", tree{"files": tree{"/a": file("x")}}, tree{"files": tree{"/a": file("x", "a.service")}}, "[]"},
 	} {
 		if got := fmt.Sprint(restarts(c.from, c.to)); got != c.want {

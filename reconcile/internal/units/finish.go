@@ -224,7 +224,7 @@ func (f *finishing) jobOf(g *goal, s *State) *Job {
 	d := f.rec.Due[g.name]
 	needed := d != nil && (f.differs(d) || d.Invocation != s.Invocation)
 	switch {
-	case g.gone(), g.lost, g.state == schema.UnitStopped, g.state == schema.UnitMasked, s.Masked(), f.anew(g.name), !schema.MayRestart(g.name):
+	case g.gone(), g.lost, g.state == schema.UnitStopped, g.state == schema.UnitMasked, s.Masked(), f.anew(g.name):
 		delete(f.rec.Due, g.name)
 		return nil
 	case needed && d.restarts() && g.state == schema.UnitStarted:

@@ -100,7 +100,7 @@ func (c *Controller) noteDue(spec *schema.Spec, rec *record, ahead []string) {
 		rec.Reload = rec.Reload || read(p)
 		if own := unitOf(p); own != "" {
 			for _, name := range known {
-				if concerns(own, name) {
+				if concerns(own, name) && schema.MayRestart(name) {
 					rec.mark(name, p, c.onDisk(p)).Own = true
 				}
 			}

@@ -352,25 +352,6 @@ func TestImpossibleUnits(t *testing.T) {
 	}
 }
 
-// Drop-ins of what the device stands on count from its next start on: who would
-// restart it with them would stop the agent too.
-func TestDropInsOfEssentialUnits(t *testing.T) {
-	d := newDevice(t)
-	for _, name := range []string{"sysinit.target", "systemd-journald.service"} {
-		d.put("usr/lib/systemd/system/"+name, "[Unit]\n")
-		if err := d.systemd.Do(t.Context(), Job{Start, name}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	d.logged()
-	more := map[string]*schema.Body{"a": body("[Unit]\nWants=edge.service\n")}
-	d.must(&schema.Spec{Units: map[string]*schema.Unit{"sysinit.target": {DropIns: more}, "systemd-journald.service": {DropIns: more}}})
-	d.must(&schema.Spec{})
-	if got, want := d.logged(), "reload, try-restart systemd-journald.service, reload, try-restart systemd-journald.service"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-}
-
 // A new system brings what is not here yet.
 func TestUnitsOfANewSystem(t *testing.T) {
 	d := base(t)
