@@ -104,7 +104,10 @@ func quadletFileFindings(file string, texts [][]byte, at string) []finding {
 	one := finding{pointer: at, rule: ruleQuadletContent, atKey: true}
 	needs, isNeeded := quadletNeeds[path.Ext(file)]
 	set := func(key string) bool { return lastValue(texts, section, key) != "" }
-	switch {
+	switch unit := QuadletUnit(file, texts...); {
+	case ownUnit(unit) || standingOf(unit) != 0:
+		one.rule = ruleUnitProtected
+		one.msg, one.hint = fmt.Sprintf("%s is protected: %s would take its place", unit, quote(file)), "give it another ServiceName="
 	case isNeeded && !slices.Contains(iniSections(texts), section):
 		one.msg = fmt.Sprintf("%s has no section [%s], and podman makes no unit of it", quote(file), section)
 		one.hint = fmt.Sprintf("begin it with a line [%s]", section)
