@@ -233,8 +233,8 @@ func (a *application) writeOne(w *want) (did bool, err error) {
 		same := w.dir
 		if !same && info.Mode().IsRegular() {
 			same, err = a.sameContent(w, info)
-			if err != nil && !errors.Is(err, syscall.EIO) { // what cannot be read any more is written again
-				return false, err
+			if err != nil && !errors.Is(err, syscall.EIO) && !(errors.Is(err, fs.ErrPermission) && closed(info.Mode(), false)) {
+				return false, err // but what cannot be read any more is written again
 			}
 		}
 		if same && (w.dir || !a.root.Doubtful(w.real)) {

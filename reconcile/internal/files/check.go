@@ -17,6 +17,9 @@ func (c *Controller) Check(spec *schema.Spec, p Payloads) error {
 	byReal := index(wants)
 	for _, w := range wants {
 		if w.err == nil {
+			w.err = w.readBack()
+		}
+		if w.err == nil {
 			w.err = c.inTheWay(w, byReal)
 		}
 		if w.err == nil {

@@ -42,6 +42,9 @@ func (c *Controller) Compare(spec *schema.Spec, p Payloads) ([]Difference, error
 	keep := map[string]bool{}
 	for _, w := range wants {
 		if w.err == nil {
+			w.err = w.readBack()
+		}
+		if w.err == nil {
 			w.err = c.inTheWay(w, byReal)
 		}
 		if w.err == nil {

@@ -141,6 +141,9 @@ func (c *Controller) sameContent(w *want, info fs.FileInfo) (bool, error) {
 		return false, nil
 	}
 	sum, err := c.root.Sum(w.real)
+	if errors.Is(err, fs.ErrPermission) && closed(w.meta.Mode, false) && disk.MetaOf(info) == w.meta {
+		return true, nil // an earlier agent gave it that mode, and the content with it
+	}
 	return sum == w.sum, err
 }
 

@@ -162,6 +162,12 @@ func (a *application) dropDir(at string, e *entry, info fs.FileInfo, needed bool
 		return true, nil
 	}
 	list, err := a.root.List(at)
+	if errors.Is(err, fs.ErrPermission) && closed(info.Mode(), true) { // as a spec had it
+		if err := a.setMeta(at, defaultDir()); err != nil {
+			return false, err
+		}
+		list, err = a.root.List(at)
+	}
 	if err != nil {
 		return false, err
 	}

@@ -117,5 +117,23 @@ func (l *ids) load(file string) (map[string]int, error) {
 	return accounts, nil
 }
 
+// closed says that a mode keeps the agent out of its own file or folder. Root is
+// kept out of none.
+func closed(mode fs.FileMode, dir bool) bool {
+	needed := fs.FileMode(0o400)
+	if dir {
+		needed = 0o500
+	}
+	return os.Geteuid() != 0 && mode&needed != needed
+}
+
+// readBack refuses what the agent could neither compare nor take back later.
+func (w *want) readBack() error {
+	if closed(w.meta.Mode, w.dir) {
+		return w.permanent("mode %s would keep the agent out, which is not root here", octal(w.meta.Mode))
+	}
+	return nil
+}
+
 // ownIDs are the user and group that own what a spec gives to nobody.
 func ownIDs() (uid, gid int) { return os.Geteuid(), os.Getegid() }
