@@ -81,6 +81,21 @@ func TestWhatStartsIsStoppedAfterwards(t *testing.T) {
 	}
 }
 
+// What a unit needs may just have failed in a start of the device itself, which
+// ours has joined.
+func TestWhatLackedAnotherUnitIsStartedAgain(t *testing.T) {
+	w := stocked(t)
+	w.must(one)
+	delete(w.running, "web.service")
+	w.lacking["web.service"] = 1
+	if _, err := w.agent().Repair(context.Background(), one, false); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.runs(one); err != nil {
+		t.Errorf("after a start that lacked something: %v", err)
+	}
+}
+
 // B78: whatever goes into an application makes it start anew, with that: its
 // environment, another file of it, a tag that has moved since.
 func TestB78_ChangedInputsRecreate(t *testing.T) {

@@ -28,6 +28,7 @@ type world struct {
 	running  map[string]string // unit → text that it was started with
 	failed   map[string]bool   // units that are in the state failed
 	starting map[string]int    // units that start, as the device does, for so many looks more
+	lacking  map[string]int    // units of which so many starts fail because of another unit
 	flapping map[string]int    // restarts that come with each look
 	flaps    int               // looks between restarts of a container of compose; 0 = 1
 	looks    map[string]int
@@ -70,8 +71,8 @@ func newWorld(t *testing.T) *world {
 		t: t, dir: folder(t), loaded: map[string]string{}, running: map[string]string{}, failed: map[string]bool{},
 		flapping: map[string]int{}, looks: map[string]int{}, starts: map[string]int{}, networks: map[string]bool{}, left: map[string]string{},
 		registry: map[string]string{}, images: map[string]string{}, broken: "BROKEN", projects: map[string]map[string]*fakeContainer{},
-		starting: map[string]int{},
-		step:     func(string) error { return nil },
+		starting: map[string]int{}, lacking: map[string]int{},
+		step: func(string) error { return nil },
 	}
 }
 

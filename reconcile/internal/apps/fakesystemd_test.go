@@ -120,6 +120,9 @@ func (m *manager) Do(_ context.Context, jobs ...units.Job) error {
 			delete(m.w.failed, j.Unit)
 		case !loaded:
 			errs = append(errs, &units.JobError{Job: j, Err: errors.New("unit not found")})
+		case m.w.lacking[j.Unit] > 0:
+			m.w.lacking[j.Unit]--
+			errs = append(errs, &units.JobError{Job: j, Result: "dependency"})
 		case strings.Contains(text, m.w.broken):
 			m.w.failed[j.Unit] = true
 			errs = append(errs, &units.JobError{Job: j, Result: "failed"})

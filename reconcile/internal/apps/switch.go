@@ -334,7 +334,8 @@ func (c *Controller) giveBack(ctx context.Context, m units.Manager, r, next *rec
 }
 
 // start begins what does not run. A unit that has run and ended as it should
-// is left alone.
+// is left alone. One that lacked another is started once more, and that with it:
+// while a device boots, it may be the device's own start that had just failed.
 func (c *Controller) start(ctx context.Context, m units.Manager, jobs []units.Job) error {
 	if len(jobs) == 0 {
 		return nil
@@ -353,7 +354,26 @@ func (c *Controller) start(ctx context.Context, m units.Manager, jobs []units.Jo
 			due = append(due, jobs[i])
 		}
 	}
-	return begun(ctx, m.Do(ctx, due...))
+	err = m.Do(ctx, due...)
+	if again := lacking(err); len(again) > 0 {
+		err = m.Do(ctx, again...)
+	}
+	return begun(ctx, err)
+}
+
+// lacking are the jobs that failed because of another unit.
+func lacking(err error) (jobs []units.Job) {
+	if all, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, one := range all.Unwrap() {
+			jobs = append(jobs, lacking(one)...)
+		}
+		return jobs
+	}
+	var job *units.JobError
+	if errors.As(err, &job) && job.Result == "dependency" {
+		jobs = append(jobs, job.Job)
+	}
+	return jobs
 }
 
 // begun forgives a unit that it did not start, which Healthy tells with the
