@@ -157,6 +157,15 @@ func parseDocument(data []byte) (doc *document, problems []Problem) {
 	return r.doc, nil
 }
 
+// What is said of anchors, aliases and tags names none: a password that begins
+// with one of these characters reads as the name of one, in whatever field.
+const (
+	noAliases  = "aliases are not allowed"
+	anchorHint = "write the value out where it is needed, or quote a text that begins with &"
+	aliasHint  = "write the value out where it is needed, or quote a text that begins with *"
+	tagHint    = "quote what is to be a string"
+)
+
 func emptyDocument(line int) Problem {
 	return Problem{Line: line, Rule: ruleEmpty, Severity: SeverityError,
 		Message: "the document is empty", Hint: "fill it in, or delete the file"}
@@ -190,10 +199,10 @@ func (r *reading) convert(n *yaml.Node, at *trail, depth int) any {
 		return nil
 	}
 	if n.Anchor != "" && n.Kind != yaml.AliasNode {
-		r.problem(n, at, ruleAlias, fmt.Sprintf("anchors are not allowed: &%s", clip(n.Anchor)), "write the value out where it is needed")
+		r.problem(n, at, ruleAlias, "anchors are not allowed", anchorHint)
 	}
 	if n.Style&yaml.TaggedStyle != 0 {
-		r.problem(n, at, ruleTag, fmt.Sprintf("tags are not allowed: %s", clip(n.Tag)), "quote what is to be a string")
+		r.problem(n, at, ruleTag, "tags are not allowed", tagHint)
 	}
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -205,7 +214,7 @@ func (r *reading) convert(n *yaml.Node, at *trail, depth int) any {
 		}
 		return list
 	case yaml.AliasNode:
-		r.problem(n, at, ruleAlias, fmt.Sprintf("aliases are not allowed: *%s", clip(n.Value)), "write the value out where it is needed")
+		r.problem(n, at, ruleAlias, noAliases, aliasHint)
 		return nil
 	default:
 		return r.scalar(n, at)
@@ -255,7 +264,7 @@ func (r *reading) key(k *yaml.Node, at *trail) (string, bool) {
 	case k.Kind != yaml.ScalarNode:
 		r.problem(k, at, ruleKey, "a key must be a string, not a list or a mapping", "quote it where the braces or brackets are meant literally")
 	case k.Style&yaml.TaggedStyle != 0:
-		r.problem(k, at, ruleTag, fmt.Sprintf("tags are not allowed: %s", clip(k.Tag)), "")
+		r.problem(k, at, ruleTag, "tags are not allowed", tagHint)
 	case k.Style == 0 && k.Value == "<<":
 		r.problem(k, at, ruleAlias, "merge keys are not allowed", "write the fields out")
 	case k.Style == 0 && !plainIsString(k.Value):

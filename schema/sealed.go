@@ -92,26 +92,33 @@ func sealedFindings(file map[string]any, at string) []finding {
 	return nil
 }
 
-// secretAt is the pointer to the secret of a file.
-var secretAt = regexp.MustCompile(`/files/[^/]*/secret$`)
+// secretAt is the pointer to the secret of a file, and what is below it where
+// something else stands there.
+var secretAt = regexp.MustCompile(`(/files/[^/]*/secret)(/.*)?$`)
 
 // withoutSealed replaces what is said of the form of a secret, which may repeat
-// it: a password that is a number has the wrong type.
+// it: a password that is a number has the wrong type, and one that begins with
+// an asterisk names an anchor. One problem of each secret is enough.
 func withoutSealed(problems []Problem) []Problem {
-	for i := range problems {
-		p := &problems[i]
-		if !secretAt.MatchString(p.Pointer) {
+	said := map[string]bool{}
+	kept := problems[:0]
+	for _, p := range problems {
+		m := secretAt.FindStringSubmatchIndex(p.Pointer)
+		below := m != nil && m[4] >= 0
+		switch {
+		case m == nil, !below && (p.Rule == ruleSealed || p.Rule == ruleContent || p.Rule == ruleDuplicate):
+			kept = append(kept, p)
 			continue
-		}
-		switch p.Rule {
-		case ruleSize:
+		case p.Rule == ruleSize:
 			p.Message, p.Hint = largeSecret, largeSecretHint
-		case ruleType, ruleNumber, ruleForm:
-			p.Message, p.Hint = plainSecret, plainSecretHint
 		default:
-			continue
+			p.Message, p.Hint = plainSecret, plainSecretHint
 		}
-		p.Rule = ruleSealed
+		p.Rule, p.Pointer = ruleSealed, p.Pointer[:m[3]]
+		if !said[p.Pointer] {
+			said[p.Pointer] = true
+			kept = append(kept, p)
+		}
 	}
-	return problems
+	return kept
 }

@@ -116,6 +116,9 @@ func TestSealedIsNotRepeated(t *testing.T) {
 	for _, value := range []string{
 		hunter, digits, digits[:9], "0" + digits[:6], "[" + hunter + "]", "{" + hunter + ": 1}", "true", "1e999", "null_" + hunter,
 		`"` + strings.Repeat(hunter, 6000) + `"`, "AGE-SECRET-KEY-1" + hunter, `""`,
+		"&" + hunter, "!" + hunter, "!!binary " + hunter, "!!int " + hunter, "&" + hunter + " {}", "&" + hunter + " !" + hunter + " [x]",
+		"{" + digits[:9] + ": 1}", "{" + hunter + ": 1, " + hunter + ": 2}", "[0" + digits[:8] + "]", "[" + digits + "]", "[&a " + hunter + ", *a]", "{? [" + hunter + "] : x}",
+		"2026-11-30", "0x" + digits[:8], "|\n          " + hunter, "\n          " + hunter + "\n          " + hunter,
 	} {
 		for path, text := range map[string]string{
 			"releases/gateways/v1.5.0.yaml": "kind: Release\nmetadata: {name: v1.5.0}\nspec:\n  files:\n    /etc/password:\n      secret: " + value + "\n",
@@ -129,6 +132,30 @@ func TestSealedIsNotRepeated(t *testing.T) {
 				t.Errorf("secret: %.40s in %s is repeated:\n%s", value, path, all)
 			}
 		}
+	}
+}
+
+// What is no YAML any more may have any problem, and none repeats anything of a
+// value.
+func TestSealedIsNotRepeated_NoYAML(t *testing.T) {
+	for _, value := range []string{
+		"*" + hunter, "[*" + hunter + "]", "&" + hunter + " *" + hunter, "&a " + hunter + "\n      content: *" + hunter, "@" + hunter, "%" + hunter, "`" + hunter,
+		hunter + ": " + hunter, "'" + hunter, `"hunter2\hunter2"`, "{" + hunter, "- " + hunter, "? " + hunter, ">" + hunter, "|" + hunter, "\t" + hunter, "!a!" + hunter + " x",
+		hunter + "\n      secret: " + hunter, "|\n      " + hunter, "|\n\t" + hunter, "<<: " + hunter, "!<" + hunter, "\"" + hunter + "\n---\n" + hunter,
+	} {
+		text := "apiVersion: gitopsd.dev/v1alpha1\nkind: Release\nmetadata: {name: v1.5.0}\nspec:\n  files:\n    /etc/password:\n      secret: " + value + "\n"
+		problems := load(t, repoOf(ruleFleet).with("releases/gateways/v1.5.0.yaml", text)).Problems
+		if all := lines(problems) + fmt.Sprint(problems); len(problems) == 0 || strings.Contains(all, "hunter2") {
+			t.Errorf("secret: %.40q: %d problems, and it is repeated:\n%s", value, len(problems), all)
+		}
+	}
+}
+
+// An alias of nothing is told at its place, and by the rule of all aliases.
+func TestAliasOfNothing(t *testing.T) {
+	_, problems := readDocument([]byte("a: 2*bc\n# *bc\nb: [x, *b, *bc]\nc: &bc x\n"))
+	if len(problems) != 1 || problems[0].Rule != ruleAlias || problems[0].Line != 3 || problems[0].Column != 8 || strings.Contains(problems[0].Message, "bc") {
+		t.Errorf("got %+v", problems)
 	}
 }
 

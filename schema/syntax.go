@@ -85,6 +85,11 @@ func syntaxProblem(err error, data []byte, documents int) Problem {
 		p.Hint = "decide for one of the sides, and remove the marks"
 		return p
 	}
+	if m := unknownAnchor.FindStringSubmatch(err.Error()); m != nil {
+		p.Line, p.Column = aliasPosition(data, m[1])
+		p.Rule, p.Message, p.Hint = ruleAlias, noAliases, aliasHint
+		return p
+	}
 	_, p.Message = parserLine(err)
 	var m mistake
 	for _, known := range mistakes {
@@ -115,6 +120,21 @@ func syntaxProblem(err error, data []byte, documents int) Problem {
 
 // conflictMark is what git leaves in a file that it could not merge.
 var conflictMark = regexp.MustCompile(`(?m)^<<<<<<< `)
+
+// unknownAnchor is what the parser says of an alias without an anchor: the name,
+// which may be a password, and no line.
+var unknownAnchor = regexp.MustCompile(`^yaml: unknown anchor '([\w-]+)' referenced$`)
+
+// aliasPosition is where an alias of a name stands first, outside of comments.
+func aliasPosition(data []byte, name string) (line, column int) {
+	alias := regexp.MustCompile(`^[^#\n]*?(?:[\s\[{,]|^)(\*)` + name + `(?:[^\w-]|$)`)
+	for i, text := range bytes.Split(data, []byte("\n")) {
+		if m := alias.FindSubmatchIndex(text); m != nil {
+			return i + 1, 1 + utf8.RuneCount(text[:m[2]])
+		}
+	}
+	return 1, 0
+}
 
 var parserLineForm = regexp.MustCompile(`^(?:yaml: )?line (\d+): `)
 

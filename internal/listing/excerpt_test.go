@@ -97,3 +97,23 @@ func TestSecretLinesAreNotShown(t *testing.T) {
 		}
 	}
 }
+
+// What stands under the name of a secret is not shown of a document that is no
+// YAML either, where no problem says what it was meant to be.
+func TestSecretLinesAreNotShown_NoYAML(t *testing.T) {
+	for text, shown := range map[string]bool{
+		"secret: *hunter2": false, "a: {secret: hunter2, mode: 0644}": false, `{"secret":"hunter2"}`: false, "  joinPassword : hunter2": false, "- apiToken: hunter2": false,
+		"secret:\n  hunter2": false, "secret: |\n  x\n\n  hunter2": false, "  secret: |\nhunter2": false, "  secret:\n\thunter2": false, "  secret: a\n  hunter2": false,
+		"secret: |\n  a: b\n  hunter2": false, "secret: |\n  a: b\n  c: hunter2": false, "secrets: {secret:\n  hunter2}": false,
+		"password:\n  a:\n    token: x\n  b:\n    hunter2": false, "secret: |" + strings.Repeat("\nx", secretReach) + "\nhunter2": false,
+		"  secret: x\n  mode: hunter2": true, "  secret: x\nhooks:\n  hunter2": true, "  secret: x\n  mode:\n    hunter2": true, "    secret: x\n  /etc/x:\n    mode: hunter2": true,
+		"  secret: x\n# hunter2: x": false, "secrets: hunter2": true, "hunter2": true, "a: x\n\n  hunter2": true,
+	} {
+		line := 1 + strings.Count(text, "\n")
+		r := &Result{Lines: NewLines(source{"a": text + "\n"}, []schema.Entry{{Path: "a"}}), Problems: []schema.Problem{{File: "a", Line: line, Rule: "yaml-syntax"}}}
+		var b strings.Builder
+		if err := WriteText(&b, r, view.Look{Width: 60}); err != nil || strings.Contains(b.String(), "hunter2") != shown {
+			t.Errorf("%.40q: want it shown %t, got (%v)\n%s", text, shown, err, b.String())
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package listing
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -48,4 +49,43 @@ func (l *Lines) at(file string, line int) (string, bool) {
 		return "", false
 	}
 	return strings.TrimSuffix(l.lines[line-1], "\r"), true
+}
+
+var (
+	// named is a key wherever in a line it stands, keyed a line that begins with
+	// one: both by their looks, because what is read here may be no YAML.
+	named = regexp.MustCompile(`([A-Za-z_][A-Za-z0-9_.-]*)["']?\s*:`)
+	keyed = regexp.MustCompile(`^[ \t]*(?:- +)*["']?[^\s"':#{\[][^"':]*["']?:(?:\s|$)`)
+)
+
+// secretReach is how many lines above one may be its key: more than the longest
+// secret of a spec has. What lies deeper is not shown.
+const secretReach = 2000
+
+// secret says whether a line of the file that was asked for last stands under
+// the name of a secret: in the line of the key, or below it. As the indentation
+// may be what is wrong, what has no key belongs to the nearest one above.
+func (l *Lines) secret(line int) bool {
+	text := l.lines[line-1]
+	if namesSecret(text) {
+		return true
+	}
+	indent, has := indentOf(text), keyed.MatchString(text)
+	for i := line - 2; i >= 0 && (indent > 0 || !has); i-- {
+		at := indentOf(l.lines[i])
+		switch {
+		case has && at >= indent:
+		case line-i > secretReach, namesSecret(l.lines[i]):
+			return true
+		case keyed.MatchString(l.lines[i]):
+			indent, has = min(at, indent), true
+		}
+	}
+	return false
+}
+
+func indentOf(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }
+
+func namesSecret(line string) bool {
+	return slices.ContainsFunc(named.FindAllStringSubmatch(line, -1), func(m []string) bool { return schema.SecretLike(m[1], "x") })
 }

@@ -62,7 +62,7 @@ func WriteText(w io.Writer, r *Result, look view.Look) error {
 				b.WriteByte('\n')
 			}
 			source, has := r.Lines.at(p.File, p.Line)
-			writeDrawn(&b, p, source, has && !secret[lineOf(p)], look)
+			writeDrawn(&b, p, source, has && !secret[lineOf(p)] && !r.Lines.secret(p.Line), look)
 		}
 		// 10,000 problems need not be one string.
 		if b.Len() > flushEvery {
