@@ -146,3 +146,30 @@ func TestSomethingElseWithALongName(t *testing.T) {
 		t.Errorf("set aside %q\n%s", d.asides(long), d.tree())
 	}
 }
+
+// A program that makes it again and again does not fill the disk.
+func TestSomethingElseAgainAndAgain(t *testing.T) {
+	d := newDevice(t)
+	spec := &schema.Spec{Files: map[string]*schema.File{"/etc/f": file("x", "")}}
+	d.apply(spec)
+	spoil := func() {
+		d.sh(t, d.rm("etc/f"))
+		d.put("etc/f/in/theirs", "theirs", 0o640)
+	}
+	for range mostAsides {
+		spoil()
+		if _, err := d.ctl.Apply(context.Background(), spec, nil, Repair); err != nil {
+			t.Fatal(err)
+		}
+	}
+	spoil()
+	if _, err := d.ctl.Apply(context.Background(), spec, nil, Repair); class(err) != schema.ClassPermanent || !strings.Contains(err.Error(), "20 times") {
+		t.Errorf("%v", err)
+	}
+	if got := strings.Count(d.asides("etc/f"), "f"); got != mostAsides || d.content("etc/f/in/theirs") != "theirs" {
+		t.Errorf("set aside %d times\n%s", got, d.tree())
+	}
+	if _, err := d.ctl.Apply(context.Background(), spec, nil, Back); err != nil || d.content("etc/f") != "x" {
+		t.Errorf("a way back must end: %v\n%s", err, d.tree())
+	}
+}
