@@ -18,6 +18,7 @@ import (
 	"github.com/gitopsd/gitopsd/reconcile/internal/files"
 	"github.com/gitopsd/gitopsd/reconcile/internal/hooks"
 	"github.com/gitopsd/gitopsd/reconcile/internal/osimage"
+	"github.com/gitopsd/gitopsd/reconcile/internal/secrets"
 	"github.com/gitopsd/gitopsd/reconcile/internal/units"
 	"github.com/gitopsd/gitopsd/schema"
 )
@@ -106,6 +107,7 @@ type Agent struct {
 	control Control
 	root    *disk.Root
 	scratch *disk.Root // of a view; nil = the state has a place for it
+	texts   secrets.Texts
 	files   *files.Controller
 	apps    *apps.Controller
 	units   *units.Controller // nil where there is no systemd
@@ -176,13 +178,14 @@ func New(c Config) (*Agent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the root %s: %w", c.Root, err)
 	}
-	a := &Agent{cfg: c, log: c.Logger, jitter: rand.Float64, control: c.Control, root: root, asks: asks{signal: make(chan struct{}, 1)}}
+	a := &Agent{cfg: c, jitter: rand.Float64, control: c.Control, root: root, asks: asks{signal: make(chan struct{}, 1)}}
+	a.log = slog.New(&discreet{Handler: c.Logger.Handler(), texts: &a.texts})
 	if a.os = c.Driver; a.os == nil {
 		a.os = osimage.New(c.Root, c.OS)
 	}
 	a.bootID = a.readBootID()
 	a.clock = clock{now: c.Now, up: c.Uptime, boot: cmp.Or(a.bootID, processBoot())}
-	a.store, err = openStore(root, c.InitialVersion, a.clock, c.Logger)
+	a.store, err = openStore(root, c.InitialVersion, a.clock, a.log)
 	if err == nil {
 		err = a.openRecords()
 	}
@@ -190,6 +193,7 @@ func New(c Config) (*Agent, error) {
 		a.Close()
 		return nil, err
 	}
+	a.rememberSecrets()
 	if err := hooks.Sweep(root); err != nil {
 		a.log.Warn("what an earlier start told its hooks could not be removed", "error", err)
 	}
@@ -197,7 +201,7 @@ func New(c Config) (*Agent, error) {
 		a.log.Warn("a hook of the device itself cannot be read; until that is mended, no update begins here", "error", err)
 	}
 	loadBallast(root, a.freeDisk())
-	a.reports = newReporter(a.control, a.store.seq, a.clock, c.Logger, a.jitter, c.Heartbeat, a.freeDisk)
+	a.reports = newReporter(a.control, a.store.seq, a.clock, a.log, a.jitter, c.Heartbeat, a.freeDisk)
 	a.changed()
 	return a, nil
 }
@@ -266,7 +270,7 @@ func (a *Agent) openRecords() error {
 
 func (a *Agent) openFiles() error {
 	fc, err := files.New(files.Config{
-		Root: a.root, State: stateDir, Protected: a.cfg.Protected, Identities: a.cfg.Identities, Now: a.now,
+		Root: a.root, State: stateDir, Protected: a.cfg.Protected, Identities: a.cfg.Identities, Texts: &a.texts, Now: a.now,
 		Warn: func(err error) { a.log.Warn("managed files", "error", err) },
 	})
 	if err != nil {

@@ -39,18 +39,19 @@ func (a *Agent) fail(ctx context.Context, stage Stage, err error) Result {
 		return a.stopped()
 	}
 	f := failure.From(err)
+	why := a.said(f)
 	d := a.store.desired
 	att := a.store.attempts.clone()
 	w := att.of(d.Attempt)
 	acting := att.Direction == forward
 	if f.Class == schema.ClassDeferred && !acting {
-		return a.deferred(ctx, stage, f.Error())
+		return a.deferred(ctx, stage, why)
 	}
 	retries, backoff := a.retryRules()
 	w.Tries++
 	w.note(schema.Failure{
 		Attempt: d.Attempt, Digest: d.Digest, Stage: string(stage), Component: f.Component, Element: f.Element,
-		Class: f.Class, Message: bounded(f.Error()), Tries: w.Tries,
+		Class: f.Class, Message: bounded(why), Tries: w.Tries,
 	})
 	usedUp := w.Tries > retries
 	if p := a.store.pending; acting && p != nil && !p.Rollback {
@@ -75,7 +76,7 @@ func (a *Agent) fail(ctx context.Context, stage Stage, err error) Result {
 	if final {
 		att.end(ended{
 			Attempt: d.Attempt, Version: d.Version, Digest: d.Digest, Outcome: outcome, Begun: w.Begun,
-			Stage: string(stage), Reason: oneLine(f.Error()), Failures: w.Failures, At: a.now(),
+			Stage: string(stage), Reason: oneLine(why), Failures: w.Failures, At: a.now(),
 		})
 	}
 	if acting {
@@ -89,7 +90,7 @@ func (a *Agent) fail(ctx context.Context, stage Stage, err error) Result {
 			return a.stateFailed(err)
 		}
 	}
-	what := fmt.Sprintf("attempt %d of %s: %s: %s", d.Attempt, d.Version, stage, oneLine(f.Error()))
+	what := fmt.Sprintf("attempt %d of %s: %s: %s", d.Attempt, d.Version, stage, oneLine(why))
 	if acting {
 		return a.rollBack(ctx, what)
 	}

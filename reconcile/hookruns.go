@@ -47,7 +47,7 @@ func (a *Agent) hookKey(element string) string {
 func (a *Agent) hooksAnew(amiss error) error {
 	att, text := a.store.attempts.clone(), ""
 	if amiss != nil {
-		text = bounded(amiss.Error())
+		text = bounded(a.said(amiss))
 	}
 	if att.Work.Hooks.Amiss == text {
 		return nil

@@ -86,6 +86,7 @@ func (a *Agent) report() *schema.Report {
 	if r.Phase == schema.PhaseUpdated && r.Reason == "" && a.store.current.Unknown {
 		r.Reason = "the record of what this device runs was lost; a new assignment is awaited"
 	}
+	a.discreetly(r)
 	return r
 }
 

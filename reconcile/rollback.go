@@ -158,7 +158,7 @@ func (a *Agent) incomplete(ctx context.Context, errs []error) Result {
 	var all []string
 	for _, err := range errs {
 		if err != nil {
-			all = append(all, bounded(strings.ReplaceAll(err.Error(), "\n", "; ")))
+			all = append(all, bounded(strings.ReplaceAll(a.said(err), "\n", "; ")))
 		}
 	}
 	why := bounded(strings.Join(all, "; "))

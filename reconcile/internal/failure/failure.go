@@ -28,16 +28,22 @@ type Error struct {
 
 // Error has on its first line what a program said of the cause, then what
 // happened, because whoever shows it cuts its end; the program's output is below.
-func (e *Error) Error() string {
+func (e *Error) Error() string { return e.told(asItIs) }
+
+func asItIs(text string) string { return text }
+
+// told is the message, with what strike takes out of it gone before anything of
+// a program's output is cut: a part of a secret is not recognised as one.
+func (e *Error) told(strike func(string) string) string {
 	if j, ok := e.Err.(joined); ok { //nolint:errorlint // what it wraps deeper has words of its own around it
-		return j.Error() // its parts name their elements
+		return j.told(strike) // its parts name their elements
 	}
 	s := e.Component
 	if e.Element != "" {
 		s += " " + shortElement(e.Element)
 	}
 	s += ": "
-	happened, said := Words(e.Err), strings.TrimSpace(WithoutSecrets(e.Output))
+	happened, said := strike(Words(e.Err)), strings.TrimSpace(WithoutSecrets(strike(e.Output)))
 	if said == "" {
 		return s + happened
 	}

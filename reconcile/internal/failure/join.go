@@ -35,10 +35,12 @@ func Join(errs ...error) error {
 // what programs said below.
 type joined []error
 
-func (j joined) Error() string {
+func (j joined) Error() string { return j.told(asItIs) }
+
+func (j joined) told(strike func(string) string) string {
 	var first, below []string
 	for _, err := range j {
-		line, more, found := strings.Cut(err.Error(), "\n")
+		line, more, found := strings.Cut(Told(err, strike), "\n")
 		first = append(first, line)
 		if found {
 			below = append(below, more)
@@ -48,3 +50,25 @@ func (j joined) Error() string {
 }
 
 func (j joined) Unwrap() []error { return j }
+
+// Told is the message of an error without what strike takes out of texts.
+func Told(err error, strike func(string) string) string {
+	var parts []error
+	switch e := err.(type) { //nolint:errorlint // what wraps a failure is told around it
+	case *Error:
+		return e.told(strike)
+	case joined:
+		return e.told(strike)
+	case interface{ Unwrap() error }:
+		parts = []error{e.Unwrap()}
+	case interface{ Unwrap() []error }:
+		parts = e.Unwrap()
+	}
+	text := err.Error()
+	for _, part := range parts {
+		if part != nil {
+			text = strings.Replace(text, part.Error(), Told(part, strike), 1)
+		}
+	}
+	return strike(text)
+}

@@ -23,8 +23,10 @@ type Config struct {
 	Protected []string // further paths that no spec may touch
 	// Identities open the secrets of specs.
 	Identities secrets.Identities
-	Warn       func(error)      // told what a person should know but stops nothing; nil = nobody
-	Now        func() time.Time // dates what is set aside; nil = time.Now
+	// Texts are told what was in them; nil = nobody has to know.
+	Texts *secrets.Texts
+	Warn  func(error)      // told what a person should know but stops nothing; nil = nobody
+	Now   func() time.Time // dates what is set aside; nil = time.Now
 }
 
 // Controller manages the files and directories of a spec; what it put on the
@@ -34,6 +36,7 @@ type Controller struct {
 	state      string
 	protected  []string
 	identities secrets.Identities
+	texts      *secrets.Texts
 	warn       func(error)
 	now        func() time.Time
 	ids        ids
@@ -50,7 +53,7 @@ func New(c Config) (*Controller, error) {
 		return nil, errors.New("files: root and state folder are needed")
 	}
 	ctl := &Controller{
-		root: c.Root, state: path.Clean(c.State), protected: c.Protected, identities: c.Identities,
+		root: c.Root, state: path.Clean(c.State), protected: c.Protected, identities: c.Identities, texts: c.Texts,
 		warn: c.Warn, now: c.Now, ids: ids{root: c.Root},
 	}
 	if ctl.warn == nil {

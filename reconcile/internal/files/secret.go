@@ -6,6 +6,7 @@ import (
 
 	"github.com/gitopsd/gitopsd/reconcile/internal/failure"
 	"github.com/gitopsd/gitopsd/reconcile/internal/secrets"
+	"github.com/gitopsd/gitopsd/schema"
 )
 
 // secretMode is that of a secret of which a spec says none.
@@ -27,5 +28,20 @@ func (c *Controller) open(w *want) error {
 	}
 	w.sealed = ""
 	w.hold(data)
+	c.texts.Remember(data)
 	return nil
+}
+
+// Learn has the secrets of the spec that the device is on remembered. Where one
+// cannot be opened any more, what stands in its file is what programs have read.
+func (c *Controller) Learn(spec *schema.Spec) {
+	wants, _ := c.wants(spec) // what cannot be had here is in nobody's mouth
+	for _, w := range wants {
+		if w.sealed == "" || w.err != nil || c.open(w) == nil {
+			continue
+		}
+		if data, err := c.root.ReadFile(w.real, schema.MaxSecret); err == nil {
+			c.texts.Remember(data)
+		}
+	}
 }

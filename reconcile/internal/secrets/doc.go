@@ -1,8 +1,9 @@
 // Package secrets opens the secrets of a spec, which are age files, with the
 // identities of the device: keys of age, or of SSH.
 //
-// It keeps nothing, neither a key nor what it opened, and writes and logs
-// nothing; where a secret goes, package files knows. It runs no program, so that
+// It keeps no key, and writes and logs nothing; where a secret goes, package
+// files knows. What was opened is kept by [Texts] alone, in memory, to be taken
+// out of what programs say. It runs no program, so that
 // what age calls plugins opens nothing here.
 //
 // Call [Identities.Open]. The keys are read anew each time, so that one that was

@@ -52,8 +52,7 @@ func Clock() time.Duration {
 }
 
 // Journal gives the end of what the programs of units have said in starts of
-// this boot, for a failure's output, without what looks like a secret; "" where
-// nothing can be had.
+// this boot, for a failure's output; "" where nothing can be had.
 func Journal(ctx context.Context, of Starts) string {
 	if len(of.Units) == 0 { // which journalctl takes for all that there are
 		return ""
@@ -68,7 +67,7 @@ func Journal(ctx context.Context, of Starts) string {
 	if err != nil {
 		return ""
 	}
-	return failure.WithoutSecrets(ownWords(out, of))
+	return ownWords(out, of)
 }
 
 // entry is one of the journal, as journalctl writes it.
