@@ -38,7 +38,7 @@ or, where that is none, web.container and its like in the folder above, with
 those that they name. web=FOLDER and web=FILE say where else they are. Where
 there are none, it is the compose file of the containers that podman-compose
 has made for the project web; web=/PATH names that file, or its folder. The
-first release takes these containers over, or makes them anew; the document says
+first release takes these containers over, or is refused; the document says
 what it lacks.
 
 Without --to the document is printed, and every content stands in it. With --to,

@@ -159,7 +159,7 @@ func (i *imported) compose(name string, c *reconcile.LiveCompose) map[string]any
 		one["envFile"] = i.content(c.Env)
 	}
 	if c.Runs {
-		i.notes = append(i.notes, fmt.Sprintf("the containers of the project %s are taken over where podman-compose would make them in no other way, which gitopsd agent diff says; otherwise the first release makes them anew, once: named volumes stay, and those without a name go with their containers", name))
+		i.notes = append(i.notes, fmt.Sprintf("the containers of the project %s are taken over where podman-compose would make them in no other way, which gitopsd agent diff says; otherwise the first release is refused until they are removed", name))
 	} else {
 		i.notes = append(i.notes, fmt.Sprintf("no containers of a project %s are here: what runs from %s by docker, or under another name, goes on beside the application, with other volumes, until somebody ends it", name, c.File.Path))
 	}

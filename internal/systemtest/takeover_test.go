@@ -53,7 +53,7 @@ func TestSystemComposeTakenOver(t *testing.T) {
 	code, spec := f.run("render", "gw-1", f.tree)
 	for _, c := range []struct{ what, spec, want string }{
 		{"as it is", spec, ""},
-		{"with another folder", strings.Replace(spec, "/srv/web:/srv/web", "/srv/none:/srv/web", 1), "create applications shop (podman-compose would make the container "},
+		{"with another folder", strings.Replace(spec, "/srv/web:/srv/web", "/srv/none:/srv/web", 1), "cannot applications shop (the project shop has containers that the agent has not made and cannot take over: podman-compose would make the container "},
 	} {
 		b.Write("/root/gw-1.yaml", c.spec, 0o600)
 		out, err := b.Try(t.Context(), "gitopsd", "agent", "diff", "--spec", "/root/gw-1.yaml")
@@ -64,11 +64,25 @@ func TestSystemComposeTakenOver(t *testing.T) {
 	}
 	b.must("looked at only", b.prints("", "sh", "-c", "ls -d /srv/none 2>/dev/null || true"), b.prints("podman shop_default", "podman", "network", "ls", "--format", "{{.Name}}"))
 
-	// It is not to their liking, and so it is nobody's again.
-	f.write("devices/gw-1.yaml", strings.Replace(doc, "['true']", "['false'], timeout: 1s", 1))
-	f.push("gw-1 as nobody likes it")
+	// It would be another one, and a bad one at that.
+	bad := strings.Replace(doc, "['true']", "['false'], timeout: 1s", 1)
+	f.write("devices/gw-1.yaml", strings.Replace(bad, "TAG=1", "TAG=2", 1))
+	f.push("gw-1 as it does not run")
 	f.start("daemon", serveArgs(f.path("state"), "--repo", f.bare)...)
 	b.Run("systemctl", "enable", "--now", "gitopsd-agent")
+	f.wait("a refusal", func() error {
+		if !strings.Contains(b.log(), "cannot take over") {
+			return errors.New("the agent has refused nothing")
+		}
+		return nil
+	})
+	if now := containers(); now != were {
+		t.Errorf("the containers became\n%s\nof\n%s", now, were)
+	}
+
+	// It is not to their liking, and so it is nobody's again.
+	f.write("devices/gw-1.yaml", bad)
+	f.push("gw-1 as nobody likes it")
 	f.is("gw-1", "Failed", "")
 	b.must("after a failure", b.answers("one"), b.unitless())
 

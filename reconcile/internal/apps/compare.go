@@ -44,12 +44,8 @@ func (c *Controller) Compare(ctx context.Context, spec *schema.Spec, p Payloads,
 	for _, w := range all {
 		switch was := r.Apps[w.name]; {
 		case was == nil && slices.ContainsFunc(drift, w.has):
-			asWanted, reason, err := c.unmanaged(ctx, w)
-			if err != nil {
+			if do[w.name], why[w.name], err = c.comes(ctx, w); err != nil {
 				return nil, err
-			}
-			if !asWanted {
-				do[w.name], why[w.name] = schema.DoCreate, reason
 			}
 		case was == nil:
 			perhaps = append(perhaps, w.name)
@@ -75,12 +71,30 @@ func (c *Controller) Compare(ctx context.Context, spec *schema.Spec, p Payloads,
 			return nil, err
 		}
 		if !whole {
-			do[w.name] = schema.DoCreate
+			if do[w.name], why[w.name], err = c.comes(ctx, w); err != nil {
+				return nil, err
+			}
 		}
 	}
 	var list []Change
 	for _, name := range slices.Sorted(maps.Keys(do)) {
-		list = append(list, Change{name, do[name], why[name]})
+		if do[name] != "" {
+			list = append(list, Change{name, do[name], why[name]})
+		}
 	}
 	return list, nil
+}
+
+// comes says what would be done about an application that is not in the record
+// and does not run as a whole; "" = nothing, its containers are taken over.
+func (c *Controller) comes(ctx context.Context, w *want) (do, why string, err error) {
+	asWanted, why, err := c.unmanaged(ctx, w)
+	if err != nil || asWanted {
+		return "", "", err
+	}
+	theirs, err := c.theirs(ctx, nil, w)
+	if theirs && why != "" {
+		return schema.DoCannot, inTheWay(w, why), err
+	}
+	return schema.DoCreate, why, err
 }

@@ -17,8 +17,9 @@ import (
 // that is named by its digest is pulled where it is missing, and podman checks
 // the digest. One with a tag is also pulled where the application is new or
 // changes: that is when a tag that has moved is followed. One that is new to us
-// and runs as it is to, or has its files already, is neither. Failures are retryable. Nothing that
-// runs is changed.
+// and runs as it is to, or has its files already, is neither. Where containers of
+// somebody else are in the way, no image is pulled that would change what the
+// name of theirs means. Failures are retryable. Nothing that runs is changed.
 func (c *Controller) Prefetch(ctx context.Context, spec *schema.Spec, p Payloads) error {
 	all, err := wants(spec, p)
 	if err != nil || len(all) == 0 {
@@ -32,12 +33,12 @@ func (c *Controller) Prefetch(ctx context.Context, spec *schema.Spec, p Payloads
 	for _, w := range all {
 		was := r.Apps[w.name]
 		changes := was != nil && was.Hash != w.hash
-		if was == nil && !c.stands(w) {
-			asWanted, _, err := c.unmanaged(ctx, w)
+		if was == nil || changes {
+			asWanted, _, err := c.take(ctx, was, w)
 			if err != nil {
 				return err
 			}
-			changes = !asWanted
+			changes = changes || !asWanted && !c.stands(w)
 		}
 		for _, ref := range w.images {
 			if slices.ContainsFunc(due, func(m missing) bool { return m.ref == ref }) {

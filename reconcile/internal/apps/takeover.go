@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/gitopsd/gitopsd/reconcile/internal/disk"
+	"github.com/gitopsd/gitopsd/reconcile/internal/failure"
 	"github.com/gitopsd/gitopsd/reconcile/internal/hooks"
 	"github.com/gitopsd/gitopsd/reconcile/internal/units"
 	"github.com/gitopsd/gitopsd/schema"
@@ -29,7 +30,7 @@ func (c *Controller) found(ctx context.Context, w *want, changes bool) (a *appli
 	asWanted := whole && !changes
 	if reload = !asWanted; reload {
 		var why string
-		if asWanted, why, err = c.unmanaged(ctx, w); err != nil {
+		if asWanted, why, err = c.take(ctx, nil, w); err != nil {
 			return nil, false, err
 		}
 		if why != "" {
@@ -43,6 +44,45 @@ func (c *Controller) found(ctx context.Context, w *want, changes bool) (a *appli
 		}
 	}
 	return a, reload, nil
+}
+
+// take is [Controller.unmanaged] before an update: containers that somebody else
+// has made, and that cannot be taken over, are why there is none. Nobody could
+// make them again if it failed.
+func (c *Controller) take(ctx context.Context, was *applied, w *want) (asWanted bool, why string, err error) {
+	theirs, err := c.theirs(ctx, was, w)
+	if err != nil || was != nil && !theirs {
+		return false, "", err
+	}
+	asWanted, why, err = c.unmanaged(ctx, w)
+	if was != nil && asWanted {
+		asWanted, why = false, "an update of the application is on its way already"
+	}
+	if err == nil && theirs && why != "" {
+		err = failure.Retryable(component, w.name, "%s", inTheWay(w, why))
+	}
+	return asWanted, why, err
+}
+
+// inTheWay is why containers are neither taken over nor removed.
+func inTheWay(w *want, why string) string {
+	return fmt.Sprintf("the project %s has containers that the agent has not made and cannot take over: %s; remove them (podman-compose down, which leaves named volumes), or have the release give what runs", w.name, why)
+}
+
+// theirs says whether the containers of an application's project, if there are
+// any, are somebody else's. Those of a unit that runs are not: it comes back with
+// its file, and makes them again.
+func (c *Controller) theirs(ctx context.Context, was *applied, w *want) (bool, error) {
+	switch {
+	case len(w.units) == 0 || w.units[0].Kind != composeKind:
+		return false, nil
+	case was != nil && slices.Contains(names(was.Units), w.units[0].Name):
+		return was.byHand() && was.Hash != w.hash, nil
+	case c.made(w):
+		return false, nil
+	}
+	ran, _, err := c.runsAlready(ctx, w)
+	return len(ran) == 0, err
 }
 
 // made says whether an application that is not in the record runs from files
@@ -135,11 +175,13 @@ func (c *Controller) handOver(ctx context.Context, m units.Manager, r, next *rec
 		if !a.byHand() {
 			continue
 		}
-		asWanted, _, err := c.unmanaged(ctx, w)
-		if err != nil {
+		asWanted, why, err := c.unmanaged(ctx, w)
+		switch {
+		case err != nil:
 			return err
-		}
-		if !asWanted { // the device has booted since, or somebody has changed them
+		case why != "": // somebody has changed them since
+			return failure.Retryable(component, w.name, "%s", inTheWay(w, why))
+		case !asWanted: // or they are gone
 			a.Taken = ""
 			continue
 		}

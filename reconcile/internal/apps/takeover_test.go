@@ -3,10 +3,13 @@ package apps
 import (
 	"context"
 	"maps"
+	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
+	"github.com/gitopsd/gitopsd/reconcile/internal/failure"
 	"github.com/gitopsd/gitopsd/schema"
 )
 
@@ -54,8 +57,9 @@ func TestProjectByHandIsTakenOver(t *testing.T) {
 	w.must(none)
 }
 
-// Whatever is not proven to be as wanted is made anew, and who looks is told why.
-func TestProjectByHandIsMadeAnew(t *testing.T) {
+// Whatever is not proven to be as wanted is left alone, with the release, and
+// who looks is told why.
+func TestProjectByHandIsInTheWay(t *testing.T) {
 	spec := composeSpec(map[string]string{"shop": services("reg/web:1", "reg/db@sha256:d1")})
 	for want, change := range map[string]func(w *world, project map[string]*fakeContainer){
 		"shop_s0_1 has ended with 0": func(_ *world, p map[string]*fakeContainer) { p["s0"].state = "exited" },
@@ -63,7 +67,7 @@ func TestProjectByHandIsMadeAnew(t *testing.T) {
 		"s1 has no container":        func(_ *world, p map[string]*fakeContainer) { delete(p, "s1") },
 		"other containers":           func(_ *world, p map[string]*fakeContainer) { other := *p["s0"]; p["old"] = &other },
 		"that reg/web:1 was before": func(w *world, _ map[string]*fakeContainer) {
-			w.images["reg/web:1"], w.registry["reg/web:1"] = "new", "new"
+			w.images["reg/web:1"], w.registry["reg/web:1"] = "new", "newer"
 		},
 		"shop_s0_1 in another way":    func(_ *world, p map[string]*fakeContainer) { p["s0"].made[6] = "io.podman.compose.config-hash=0" },
 		"shop_s1_1 in another way":    func(_ *world, p map[string]*fakeContainer) { p["s1"].made[12] = "A" },
@@ -74,14 +78,70 @@ func TestProjectByHandIsMadeAnew(t *testing.T) {
 	} {
 		w := byHand(t, spec)
 		change(w, w.projects["shop"])
+		were, images := cloneProjects(w.projects)["shop"], maps.Clone(w.images)
 		all, err := w.agent().Compare(t.Context(), spec, nil, []string{"/etc/containers/compose/shop/compose.yaml"})
-		if err != nil || len(all) != 1 || all[0].Do != schema.DoCreate || !strings.Contains(all[0].Why, want) {
+		if err != nil || len(all) != 1 || all[0].Do != schema.DoCannot || !strings.Contains(all[0].Why, want) {
 			t.Errorf("looking at it gives %+v, %v, want %q", all, err, want)
 		}
-		w.must(spec)
-		if w.starts["compose-shop.service"] != 1 {
-			t.Errorf("%s: it was started %d times", want, w.starts["compose-shop.service"])
+		w.inTheWay(spec, want)
+		if !reflect.DeepEqual(w.projects["shop"], were) || !maps.Equal(w.images, images) || len(w.quadlets()) > 0 {
+			t.Errorf("%s: the containers are %v, and the images %v", want, w.projects["shop"], w.images)
 		}
+		w.mute = false
+		delete(w.projects, "shop") // as somebody has read
+		w.must(spec)
+	}
+}
+
+// inTheWay wants the containers of shop to be why an update is refused.
+func (w *world) inTheWay(spec *schema.Spec, want string) {
+	w.t.Helper()
+	err := w.agent().update(spec)
+	if f := failure.From(err); err == nil || f.Class != schema.ClassRetryable || f.Element != "shop" || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "remove them") {
+		w.t.Errorf("the update gives %v, want %q and a remedy", err, want)
+	}
+}
+
+// It may be found out only when the update is on its way: nothing is lost then.
+func TestProjectByHandComesInTheWay(t *testing.T) {
+	shop := composeSpec(map[string]string{"shop": services("reg/web:1")})
+	quadlets := specOf(map[string]map[string]string{"shop": {"shop.container": container("reg/web:1", "a")}})
+	for what, before := range map[string]*schema.Spec{"new": none, "of quadlets before": quadlets} {
+		w := stocked(t)
+		w.must(before)
+		w.images["reg/web:1"] = "w1"
+		w.up("shop", services("reg/web:1", "reg/web:1"))
+		were := maps.Clone(w.projects["shop"])
+		if before == none {
+			if err := w.agent().carry(shop); err == nil {
+				t.Errorf("%s: it has begun", what)
+			}
+			if err := w.agent().rollBack(none); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.inTheWay(shop, "")
+		w.untouched("shop", were)
+	}
+}
+
+// The agent's own are no hindrance when it has forgotten them, with some or all
+// of what it knows, nor are those of somebody's own unit, which comes back.
+func TestProjectOfTheAgentIsMadeAnew(t *testing.T) {
+	shop, changed := composeSpec(map[string]string{"shop": services("reg/web:1")}), composeSpec(map[string]string{"shop": services("reg/web:2")})
+	for _, lost := range []string{"apps.json", "*.json"} {
+		w := stocked(t)
+		w.must(shop)
+		if lost == "apps.json" {
+			delete(w.running, "compose-shop.service") // and it failed
+		}
+		found, _ := filepath.Glob(filepath.Join(w.dir, "var/lib/gitopsd", lost))
+		for _, p := range found {
+			if err := os.Remove(p); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.must(changed)
 	}
 }
 
@@ -148,7 +208,7 @@ func TestProjectByHandIsWantedAgain(t *testing.T) {
 func TestTakeOverKilledAnywhere(t *testing.T) {
 	spec := composeSpec(map[string]string{"shop": services("reg/web:1")})
 	changed := composeSpec(map[string]string{"shop": services("reg/web:2")})
-	for _, next := range []*schema.Spec{spec, none, changed} {
+	for _, next := range []*schema.Spec{spec, none, changed} { // forward, back, and back as the next update is refused
 		seen := 0
 		for n := 1; ; n += 5 {
 			w := byHand(t, spec)
@@ -165,19 +225,20 @@ func TestTakeOverKilledAnywhere(t *testing.T) {
 			}
 			seen++
 			w.step = func(string) error { return nil }
+			if next == changed {
+				w.inTheWay(changed, "shop_s0_1 in another way")
+			}
 			var err error
-			if next == none {
+			if next != spec {
 				err = w.agent().rollBack(none)
-			} else if err = w.agent().update(next); err == nil {
-				err = w.runs(next)
+			} else if err = w.agent().update(spec); err == nil {
+				err = w.runs(spec)
 			}
 			if err != nil {
 				t.Fatalf("killed at step %d before %v: %v", n, next, err)
 			}
-			if next != changed {
-				w.untouched("shop", were)
-			}
-			if w.idle["compose-shop.service"] || w.starts["compose-shop.service"] > 0 && next != changed || next == none && len(w.running) > 0 {
+			w.untouched("shop", were)
+			if w.idle["compose-shop.service"] || w.starts["compose-shop.service"] > 0 || next != spec && len(w.running) > 0 {
 				t.Errorf("killed at step %d before %v: %v run, of %v starts; what is idle is %v", n, next, w.running, w.starts, w.idle)
 			}
 		}
