@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/gitopsd/gitopsd/reconcile/internal/failure"
@@ -64,5 +65,18 @@ func TestApplicationsWithoutPodmanAreRefused(t *testing.T) {
 		if r := d.control.last(); r.Outcome != schema.OutcomeRefused || r.Begun {
 			t.Errorf("%s: the report is %+v", need, r)
 		}
+	}
+}
+
+// The agent may be killed when an update has succeeded, and before containers
+// that it took over count as its own: they do from its next start on.
+func TestTakenOverContainersAreOursFromTheNextStartOn(t *testing.T) {
+	d := onV1(t)
+	d.write("/var/lib/gitopsd/apps.json", `{"format": 1, "apps": {"shop": {"hash": "h", "taken": "h", "units": [{"name": "compose-shop.service", "kind": "compose", "object": "shop"}]}}}`)
+	a := d.agent()
+	defer a.Close()
+	a.resume(t.Context())
+	if is := d.content("/var/lib/gitopsd/apps.json"); !strings.Contains(is, "compose-shop") || strings.Contains(is, "taken") {
+		t.Errorf("the record is %s", is)
 	}
 }

@@ -196,6 +196,9 @@ func (a *Agent) resume(ctx context.Context) (res Result, did bool) {
 			return a.stateFailed(err), true
 		}
 	}
+	if err := a.apps.Own(); err != nil {
+		return a.stateFailed(err), true
+	}
 	if first || st.programs.Trial != nil {
 		if err := a.settleProgram(); err != nil {
 			return a.stateFailed(err), true

@@ -111,6 +111,9 @@ func (c *Controller) pull(ctx context.Context, name, ref, before string) error {
 // images of it and of the one before are kept, others that we pulled go where
 // nothing uses them.
 func (c *Controller) Settle(ctx context.Context, spec *schema.Spec, p Payloads) error {
+	if err := c.Own(); err != nil {
+		return err
+	}
 	r, err := c.load()
 	if err != nil {
 		return err
@@ -121,9 +124,6 @@ func (c *Controller) Settle(ctx context.Context, spec *schema.Spec, p Payloads) 
 	}
 	now := map[string]string{}
 	for _, w := range all {
-		if a := r.Apps[w.name]; a != nil && a.byHand() { // from now on they are ours
-			a.Taken = ""
-		}
 		for _, ref := range w.images {
 			if now[ref], err = c.imageID(ctx, ref); err != nil {
 				return failed(ctx, w.name, ref, err)

@@ -190,6 +190,22 @@ func (c *Controller) handOver(ctx context.Context, m units.Manager, r, next *rec
 	return c.idle(ctx, m, jobs)
 }
 
+// Own has containers that were taken over be ours, now that the update with them
+// has succeeded. Where the device is on its way nowhere it is called again, for
+// the agent may have been killed before that was written.
+func (c *Controller) Own() error {
+	r, err := c.load()
+	if err != nil {
+		return err
+	}
+	for _, a := range r.Apps {
+		if a.byHand() {
+			a.Taken = ""
+		}
+	}
+	return c.save(r)
+}
+
 // unlike says how a container differs from what podman-compose would make.
 func (c *Controller) unlike(ctx context.Context, one *shown, would string) (string, error) {
 	out, err := c.podman(ctx, podmanLimit, "container", "inspect", "--format", inspected, one.id)

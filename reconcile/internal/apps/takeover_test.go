@@ -183,6 +183,23 @@ func TestProjectByHandStaysWhenTheUpdateFails(t *testing.T) {
 	w.untouched("shop", were)
 }
 
+// An update with it has succeeded, whatever becomes of the tidying after it: it
+// is the agent's from then on, and goes as any other.
+func TestProjectByHandIsOursWithoutTidying(t *testing.T) {
+	shop := composeSpec(map[string]string{"shop": services("reg/web:1")})
+	w := byHand(t, shop)
+	a := w.agent()
+	for _, err := range []error{a.carry(shop), a.Healthy(t.Context(), shop)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := a.Settle(t.Context(), composeSpec(map[string]string{"shop": "no YAML: ["}), nil); err == nil {
+		t.Error("the tidying succeeded")
+	}
+	w.must(none)
+}
+
 // One that is to be left alone, and then is not, is not stopped in between.
 func TestProjectByHandIsWantedAgain(t *testing.T) {
 	shop := composeSpec(map[string]string{"shop": services("reg/web:1")})
