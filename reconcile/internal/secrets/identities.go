@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 
 	"filippo.io/age"
 	"filippo.io/age/agessh"
@@ -71,12 +72,16 @@ func (files Identities) read() (keys []age.Identity, trouble string) {
 	return keys, trouble
 }
 
+// readIdentity reads one file. A pipe would keep the agent waiting.
 func readIdentity(file string) ([]age.Identity, error) {
-	f, err := os.Open(file)
+	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, bare(err)
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.New("it is no regular file")
+	}
 	data, err := io.ReadAll(io.LimitReader(f, maxIdentity+1))
 	if err != nil {
 		return nil, bare(err)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/crypto/ssh"
@@ -23,6 +24,16 @@ func put(t *testing.T, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "identity")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// pipe is one that nobody writes into.
+func pipe(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "identity")
+	if err := syscall.Mkfifo(file, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return file
@@ -99,7 +110,9 @@ func TestOpen(t *testing.T) {
 		"of another":            {Identities{put(t, other)}, sealedFor(t, oneKey, hostKey), ErrNoIdentity.Error()},
 		"none":                  {nil, sealedFor(t, oneKey), ErrNoIdentity.Error()},
 		"lacking":               {Identities{"/no/such/file"}, sealedFor(t, oneKey), ErrNoIdentity.Error() + "; /no/such/file: no such file or directory"},
-		"a folder":              {Identities{t.TempDir()}, sealedFor(t, oneKey), "is a directory"},
+		"a folder":              {Identities{t.TempDir()}, sealedFor(t, oneKey), "it is no regular file"},
+		"a pipe":                {Identities{pipe(t)}, sealedFor(t, oneKey), "it is no regular file"},
+		"a pipe, and the key":   {Identities{pipe(t), put(t, one)}, sealedFor(t, oneKey), ""},
 		"no key":                {Identities{put(t, "hello "+one)}, sealedFor(t, oneKey), "it holds no identity of age"},
 		"a public key":          {Identities{put(t, oneKey)}, sealedFor(t, oneKey), "it holds no identity of age"},
 		"with a slip":           {Identities{put(t, one[:len(one)-1]+"Q")}, sealedFor(t, oneKey), "it holds no identity of age"},
