@@ -87,7 +87,7 @@ func (r *Root) Close() error { return errors.Join(r.root.Close(), r.top.Close())
 // HostPath is where the host finds a path of the device, symlinks followed.
 // The path need not exist.
 func (r *Root) HostPath(p string) (string, error) {
-	real, err := r.walk(p, true)
+	real, err := r.Follow(p)
 	if err != nil {
 		return "", err
 	}
@@ -97,6 +97,9 @@ func (r *Root) HostPath(p string) (string, error) {
 // Resolve gives the path without symlinks among its parents; the last element
 // is left as it is. What does not exist is taken as written.
 func (r *Root) Resolve(p string) (string, error) { return r.walk(p, false) }
+
+// Follow gives the path without any symlink, the last element's included.
+func (r *Root) Follow(p string) (string, error) { return r.walk(p, true) }
 
 // walk follows symlinks as the device would with the root as "/".
 func (r *Root) walk(p string, followLast bool) (string, error) {

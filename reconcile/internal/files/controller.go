@@ -35,6 +35,7 @@ type Controller struct {
 	root       *disk.Root
 	state      string
 	protected  []string
+	linked     []string // what those lead to, where they are links
 	identities secrets.Identities
 	texts      *secrets.Texts
 	warn       func(error)

@@ -30,6 +30,7 @@ func (l *Live) Mentions(name string) bool {
 // ReadLive reads a file of at most limit bytes for a spec. What no spec may
 // have, and what is no regular file, is an error.
 func (c *Controller) ReadLive(p string, limit int64) (*Live, error) {
+	c.followProtected()
 	w := &want{spec: p}
 	if err := c.fill(w, "", fileMode, "", ""); err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package files
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/gitopsd/gitopsd/schema"
@@ -28,18 +29,30 @@ func (c *Controller) isProtected(p string) string {
 	if within(p, c.state) {
 		return "it is the agent's own state"
 	}
-	for _, own := range c.protected {
+	needed := slices.Concat(c.protected, c.linked)
+	for _, own := range needed {
 		if within(p, own) {
 			return "the agent needs it"
 		}
 	}
-	if why := schema.UnitFileProblem(p, c.protected...); why != "" {
+	if why := schema.UnitFileProblem(p, needed...); why != "" {
 		return why
 	}
 	if within(p, "/usr") && c.imageBased() {
 		return "/usr belongs to the operating system image"
 	}
 	return ""
+}
+
+// followProtected finds anew what protected paths lead to: a key may be a link, and
+// so may its folder, such as the /etc/ssh of a data partition.
+func (c *Controller) followProtected() {
+	c.linked = nil
+	for _, p := range append([]string{c.state, "/etc/gitopsd"}, c.protected...) {
+		if real, err := c.root.Follow(p); err == nil && real != p {
+			c.linked = append(c.linked, real)
+		}
+	}
 }
 
 // coversProtected says whether a file at p would be in the way of a protected

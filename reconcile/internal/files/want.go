@@ -89,6 +89,7 @@ func joinErrors(errs []error) error { return failure.Join(errs...) }
 // wants reads a spec, parents first. The error is for a device whose users
 // cannot be read at all; what is wrong with one path stands in its want.
 func (c *Controller) wants(spec *schema.Spec) ([]*want, error) {
+	c.followProtected()
 	if spec == nil {
 		return nil, nil
 	}
