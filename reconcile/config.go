@@ -270,7 +270,7 @@ func (a *Agent) openRecords() error {
 
 func (a *Agent) openFiles() error {
 	fc, err := files.New(files.Config{
-		Root: a.root, State: stateDir, Protected: a.cfg.Protected, Identities: a.cfg.Identities, Texts: &a.texts, Now: a.now,
+		Root: a.root, State: stateDir, Protected: a.cfg.Protected, Identities: a.cfg.Identities, Texts: &a.texts, Current: a.store.currentSpec, Now: a.now,
 		Warn: func(err error) { a.log.Warn("managed files", "error", err) },
 	})
 	if err != nil {

@@ -306,3 +306,26 @@ func TestSecret_CrashEverywhere(t *testing.T) {
 		d.silent()
 	})
 }
+
+// Who has lost the record of what is managed takes what is there for somebody
+// else's. A secret of the spec is not: it is copied nowhere, and does not come
+// back when it is dropped.
+func TestSecret_RecordLost(t *testing.T) {
+	for _, damaged := range []bool{false, true} {
+		d := onFirst(t)
+		for _, f := range []string{"managed.json", "managed.copy.json"} {
+			if d.remove("/var/lib/gitopsd/" + f); damaged {
+				d.write("/var/lib/gitopsd/"+f, "{")
+			}
+		}
+		d.assign(2, "v1.1.0", d.spec(plainTwo, "two\n", nil))
+		d.wantOnce(0, "updated")
+		d.look()
+		d.silent()
+		d.assign(3, "v1.2.0", filesSpec(map[string]string{"/etc/edge/beside": "three\n"}, nil))
+		d.wantOnce(0, "updated")
+		if got := d.content(secretFile); got != "" {
+			t.Errorf("dropped, it is %q", got)
+		}
+	}
+}

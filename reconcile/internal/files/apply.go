@@ -52,6 +52,7 @@ type application struct {
 	wants     []*want
 	byReal    map[string]*want
 	next      map[string]*entry // what will be managed
+	secrets   map[string]bool   // of the spec of before, by path; nil = not looked up yet
 	changed   map[string]bool
 	errs      []error // gone past
 }
@@ -184,7 +185,7 @@ func (a *application) recordOne(w *want) error {
 	}
 	e := &entry{Spec: w.spec, Dir: w.dir}
 	switch {
-	case !exists, isLink(info), !w.dir && isOther(info):
+	case !exists, isLink(info), !w.dir && (isOther(info) || a.isSecret(w.real)):
 	case w.dir:
 		e.Original = originalOf(info, "")
 	default:
@@ -194,6 +195,14 @@ func (a *application) recordOne(w *want) error {
 	}
 	a.next[w.real] = e
 	return nil
+}
+
+// isSecret says that what is at a path is a secret of the spec of before.
+func (a *application) isSecret(real string) bool {
+	if a.secrets == nil {
+		a.secrets = a.currentSecrets()
+	}
+	return a.secrets[real]
 }
 
 // write puts folders and then files in place.

@@ -25,8 +25,10 @@ type Config struct {
 	Identities secrets.Identities
 	// Texts are told what was in them; nil = nobody has to know.
 	Texts *secrets.Texts
-	Warn  func(error)      // told what a person should know but stops nothing; nil = nobody
-	Now   func() time.Time // dates what is set aside; nil = time.Now
+	// Current gives the spec that the device is on; nil = it is on none.
+	Current func() (*schema.Spec, error)
+	Warn    func(error)      // told what a person should know but stops nothing; nil = nobody
+	Now     func() time.Time // dates what is set aside; nil = time.Now
 }
 
 // Controller manages the files and directories of a spec; what it put on the
@@ -38,6 +40,7 @@ type Controller struct {
 	linked     []string // what those lead to, where they are links
 	identities secrets.Identities
 	texts      *secrets.Texts
+	current    func() (*schema.Spec, error)
 	warn       func(error)
 	now        func() time.Time
 	ids        ids
@@ -54,7 +57,7 @@ func New(c Config) (*Controller, error) {
 		return nil, errors.New("files: root and state folder are needed")
 	}
 	ctl := &Controller{
-		root: c.Root, state: path.Clean(c.State), protected: c.Protected, identities: c.Identities, texts: c.Texts,
+		root: c.Root, state: path.Clean(c.State), protected: c.Protected, identities: c.Identities, texts: c.Texts, current: c.Current,
 		warn: c.Warn, now: c.Now, ids: ids{root: c.Root},
 	}
 	if ctl.warn == nil {

@@ -32,6 +32,28 @@ func (c *Controller) open(w *want) error {
 	return nil
 }
 
+// currentSecrets are those of the spec that the device is on, by resolved path:
+// whatever the record says, what stands there is nobody else's.
+func (c *Controller) currentSecrets() map[string]bool {
+	secret := map[string]bool{}
+	if c.current == nil {
+		return secret
+	}
+	spec, err := c.current()
+	if err != nil {
+		return secret
+	}
+	for p, f := range spec.Files {
+		if f == nil || f.Secret == "" {
+			continue
+		}
+		if real, err := c.root.Resolve(p); err == nil {
+			secret[real] = true
+		}
+	}
+	return secret
+}
+
 // Learn has the secrets of the spec that the device is on remembered. Where one
 // cannot be opened any more, what stands in its file is what programs have read.
 func (c *Controller) Learn(spec *schema.Spec) {
