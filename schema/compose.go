@@ -119,6 +119,7 @@ type ComposeService struct {
 // runs it.
 type ComposeFile struct {
 	Services []ComposeService // by name
+	shared   []composeShared
 	// DotEnv is the line that needs the variables as a file; 0 = none.
 	DotEnv int
 }
@@ -140,6 +141,27 @@ func (f *ComposeFile) Images(env map[string]string) []string {
 		}
 	}
 	return images
+}
+
+// composeShared is a network or a volume of a compose file.
+type composeShared struct {
+	name     string // in podman, with its variables
+	external bool   // another makes it
+}
+
+// Shared gives the names that the networks and volumes of the file have in
+// podman, where other projects may use them: those that the project makes, and
+// those that have to be there when it starts.
+func (f *ComposeFile) Shared(env map[string]string) (made, needed []string) {
+	for _, s := range f.shared {
+		name, _ := expandCompose(s.name, env)
+		if s.external {
+			needed = append(needed, name)
+		} else {
+			made = append(made, name)
+		}
+	}
+	return made, needed
 }
 
 // isImage says whether podman can take a text for nothing but an image.

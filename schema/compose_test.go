@@ -110,6 +110,26 @@ func TestComposeSlips(t *testing.T) {
 	}
 }
 
+// Names are those of podman: another project may use them.
+func TestComposeShares(t *testing.T) {
+	const services = "services: {web: {image: \"a:1\"}}\n"
+	for text, want := range map[string]string{
+		"":                              "shop_default, ",
+		"networks: {front: {}, back: }": "shop_back shop_default shop_front, ",
+		"networks: {front: {external: true}, old: {external: {name: older}}, not: {external: false, name: own}}": "own shop_default, front older",
+		"networks: {default: {external: yes, name: \"${NET}\"}}":                                                 ", edge",
+		"volumes: {data: {}, theirs: {external: true, name: one_data}}":                                          "shop_data shop_default, one_data",
+	} {
+		file, slips := ReadCompose("shop", []byte(services+text))
+		made, needed := file.Shared(map[string]string{"NET": "edge"})
+		slices.Sort(made)
+		slices.Sort(needed)
+		if got := strings.Join(made, " ") + ", " + strings.Join(needed, " "); got != want || len(slips) > 0 {
+			t.Errorf("%s gives %q, want %q; %v", text, got, want, slips)
+		}
+	}
+}
+
 func FuzzReadCompose(f *testing.F) {
 	for _, text := range []string{shop, "services: {web: {build: .}}", "services: &a {web: {<<: *a}}", "---\n---\n", "a: &a [*a]"} {
 		f.Add(text)

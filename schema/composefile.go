@@ -2,6 +2,7 @@ package schema
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -178,6 +179,24 @@ func (r *composeReading) mapping(n *yaml.Node, depth int) composeMap {
 	})
 }
 
+// share takes in networks or volumes, and gives the names that the file has for
+// them. Older files say the name of an external one within that field.
+func (r *composeReading) share(all composeMap) map[string]bool {
+	for _, e := range all {
+		field := r.mapping(e.value, 0)
+		_, external := field.get("external")
+		_, name := field.get("name")
+		_, older := r.mapping(external, 0).get("name")
+		s := composeShared{name: r.application + "_" + e.key.Value}
+		if older != nil || !slices.Contains([]string{"", "false", "no", "off"}, strings.ToLower(scalarText(external))) {
+			s = composeShared{e.key.Value, true}
+		}
+		s.name = cmp.Or(scalarText(older), scalarText(name), s.name)
+		r.file.shared = append(r.file.shared, s)
+	}
+	return all.names()
+}
+
 // list gives what stands in a list, or a scalar as the only one.
 func (r *composeReading) list(n *yaml.Node) []*yaml.Node {
 	switch n = r.resolved(n); {
@@ -237,7 +256,10 @@ func (r *composeReading) document(root *yaml.Node) {
 	}
 	_, volumes := top.get("volumes")
 	_, networks := top.get("networks")
-	r.volumes, r.networks = r.mapping(volumes, 0).names(), r.mapping(networks, 0).names()
+	r.volumes, r.networks = r.share(r.mapping(volumes, 0)), r.share(r.mapping(networks, 0))
+	if !r.networks["default"] { // which services have that name none
+		r.file.shared = append(r.file.shared, composeShared{name: r.application + "_default"})
+	}
 	key, services := top.get("services")
 	r.services = r.mapping(services, 0)
 	if len(r.services) == 0 {

@@ -123,8 +123,29 @@ func TestSystemCompose(t *testing.T) {
 	f.is("gw-1", "Current", "v5.0.0")
 	b.must("as compose again", b.serves("one"))
 
-	t.Log(b.Run("sh", "-c", "grep RssAnon /proc/$(systemctl show --value --property=MainPID gitopsd-agent)/status"))
+	// Another project names its network. Both may be new, or change, at once, and
+	// the network stays until nobody names it.
+	names := func(more string) string {
+		return `
+  shop:
+    compose:
+      content: |
+        services: {web: {image: "` + image + `:1", networks: [front], restart: always}}
+        networks: {front: {external: true, name: web_front}}
+        # ` + more + `
+    health: {timeout: 15s, stableFor: 2s}
+`
+	}
+	b.next("v5.1.0", composeSpec(image, "2", "")+names("new"))
+	f.is("gw-1", "Current", "v5.1.0")
+	b.next("v5.2.0", composeSpec(image, "1", "")+names("changed"))
+	f.is("gw-1", "Current", "v5.2.0")
 	b.Run("podman", "network", "create", "--label", "io.podman.compose.project=web", "web_default")
+	b.next("v5.3.0", "onDevice: {retries: 0}\napplications:"+names("alone"))
+	f.is("gw-1", "Current", "v5.3.0")
+	b.must("the network is named still", b.prints("shop_web_1 running", running...), b.prints("podman web_front", "podman", "network", "ls", "--format", "{{.Name}}"))
+
+	t.Log(b.Run("sh", "-c", "grep RssAnon /proc/$(systemctl show --value --property=MainPID gitopsd-agent)/status"))
 	b.next("v6.0.0", "files: {/etc/edge/mark: {content: mark}}")
 	f.is("gw-1", "Current", "v6.0.0")
 	b.must("without the application",

@@ -132,7 +132,9 @@ func composeOf(name string, app *schema.Application, p Payloads) (*want, error) 
 	if len(slips) > 0 {
 		return w, failure.Permanent(component, name, "%s, line %d: %s", schema.ComposeFileName, slips[0].Line, slips[0].Message)
 	}
-	w.images = file.Images(schema.ComposeEnv(w.files[schema.ComposeEnvName]))
+	env := schema.ComposeEnv(w.files[schema.ComposeEnvName])
+	w.images = file.Images(env)
+	w.made, w.needed = file.Shared(env)
 	u := unit{Name: schema.ComposeUnit(name), Kind: composeKind, Object: name}
 	for _, s := range file.Services {
 		u.Services = append(u.Services, service{Name: s.Name, Optional: s.Optional, Ends: s.Ends, Restarts: s.Restarts})
@@ -202,7 +204,7 @@ func (c *Controller) compose(ctx context.Context, w *want, argv func(host string
 }
 
 // removeProject removes what is left of a project in podman; volumes stay.
-func (c *Controller) removeProject(ctx context.Context, project string) error {
+func (c *Controller) removeProject(ctx context.Context, project string, n *networks) error {
 	for _, args := range [][]string{removeContainers(project), removePod(project)} {
 		if _, err := c.podman(ctx, podmanLimit, args...); err != nil {
 			return speaking(ctx, fmt.Errorf("what is left of %s: %s", project, said(err)))
@@ -213,7 +215,7 @@ func (c *Controller) removeProject(ctx context.Context, project string) error {
 		return speaking(ctx, fmt.Errorf("networks of %s: %s", project, said(err)))
 	}
 	for _, network := range strings.Fields(out) {
-		if err := c.removeNetwork(ctx, network); err != nil {
+		if err := c.removeNetwork(ctx, network, n); err != nil {
 			return err
 		}
 	}

@@ -262,6 +262,9 @@ func (w *world) run(_ context.Context, argv []string, _ string, env []string, _,
 		if err := w.step(line); err != nil {
 			return "", err
 		}
+		if w.uses(last) {
+			return "", exit(2, "network is being used")
+		}
 		delete(w.networks, last)
 	case "ps":
 		if last == listed {
@@ -351,7 +354,11 @@ func (w *world) runs(spec *schema.Spec) error {
 	for name, app := range spec.Applications {
 		if app.Compose != nil {
 			want[schema.ComposeUnit(name)] = *app.Compose.Content
-			nets[name+"_default"] = true
+			file, _ := schema.ReadCompose(name, []byte(*app.Compose.Content))
+			made, needed := file.Shared(nil)
+			for _, net := range append(made, needed...) {
+				nets[net] = true
+			}
 		}
 		for _, file := range slices.Sorted(maps.Keys(app.Quadlet)) { // drop-ins come after what they are for
 			c := app.Quadlet[file]

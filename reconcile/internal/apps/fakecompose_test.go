@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/gitopsd/gitopsd/reconcile/internal/units"
@@ -106,7 +107,13 @@ func (w *world) up(project, text string) {
 	if w.projects[project] == nil {
 		w.projects[project] = map[string]*fakeContainer{}
 	}
-	w.networks[project+"_default"] = true
+	made, needed := file.Shared(nil)
+	if slices.ContainsFunc(needed, func(net string) bool { return !w.networks[net] }) {
+		return // External network does not exists
+	}
+	for _, net := range made {
+		w.networks[net] = true
+	}
 	for _, s := range file.Services {
 		if c := w.projects[project][s.Name]; c != nil && c.state == "running" {
 			continue
@@ -123,6 +130,19 @@ func (w *world) up(project, text string) {
 		c.flaps = strings.Contains(s.Image, "flapping")
 		w.projects[project][s.Name] = c
 	}
+}
+
+// uses says whether a container of compose is in a network.
+func (w *world) uses(net string) bool {
+	for project, services := range w.projects {
+		for _, c := range services {
+			file, _ := schema.ReadCompose(project, []byte(c.text))
+			if made, needed := file.Shared(nil); slices.Contains(append(made, needed...), net) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // madeBy is the command that podman-compose makes a container with.
@@ -214,10 +234,12 @@ func (w *world) runCompose(argv []string, line string) (out string, err error, m
 		}
 		return out, nil, true
 	case "network":
-		if w.networks[project+"_default"] {
-			return project + "_default\n", nil, true
+		for net := range w.networks {
+			if strings.HasPrefix(net, project+"_") {
+				out += net + "\n"
+			}
 		}
-		return "", nil, true
+		return out, nil, true
 	case "rm":
 		if err := w.step(line); err != nil {
 			return "", err, true

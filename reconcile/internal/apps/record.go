@@ -22,6 +22,8 @@ type record struct {
 	Reload bool `json:"reload,omitempty"`
 	// Forget are units that systemd is to forget, while what they run goes on.
 	Forget []string `json:"forget,omitempty"`
+	// Stayed are networks that were in use when their application went.
+	Stayed []string `json:"stayed,omitempty"`
 	// Current and Before are the images of the current spec and of the one
 	// before, by reference, as they were when the spec succeeded.
 	Current map[string]string `json:"current,omitempty"`
@@ -132,7 +134,7 @@ func (r *record) clone() *record {
 	for name, a := range r.Apps {
 		out.Apps[name] = &applied{Hash: a.Hash, Units: slices.Clone(a.Units), Before: a.Before, Taken: a.Taken}
 	}
-	out.Pulled, out.Forget = slices.Clone(r.Pulled), slices.Clone(r.Forget)
+	out.Pulled, out.Forget, out.Stayed = slices.Clone(r.Pulled), slices.Clone(r.Forget), slices.Clone(r.Stayed)
 	return &out // the maps of images are replaced, not changed
 }
 

@@ -12,7 +12,7 @@ import (
 
 // stop ends units, and removes what is left of them in podman: systemd forgets
 // how to stop a unit when its file goes and it reads them anew. Volumes stay.
-func (c *Controller) stop(ctx context.Context, m units.Manager, list []unit) error {
+func (c *Controller) stop(ctx context.Context, m units.Manager, list []unit, n *networks) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -43,7 +43,7 @@ func (c *Controller) stop(ctx context.Context, m units.Manager, list []unit) err
 	}
 	for _, u := range list {
 		if u.Kind == composeKind {
-			if err := c.removeProject(ctx, u.Object); err != nil {
+			if err := c.removeProject(ctx, u.Object, n); err != nil {
 				return err
 			}
 			continue
@@ -60,17 +60,10 @@ func (c *Controller) stop(ctx context.Context, m units.Manager, list []unit) err
 		}
 	}
 	for _, u := range list {
-		if u.Kind != "network" || u.Object == "" {
-			continue
-		}
-		if _, err := c.podman(ctx, podmanLimit, "network", "exists", u.Object); err != nil {
-			if ctx.Err() != nil {
-				return ctx.Err()
+		if u.Kind == "network" && u.Object != "" {
+			if err := c.removeIfThere(ctx, u.Object, n); err != nil {
+				return err
 			}
-			continue
-		}
-		if err := c.removeNetwork(ctx, u.Object); err != nil {
-			return err
 		}
 	}
 	return nil
@@ -97,17 +90,6 @@ func (c *Controller) awaitStarts(ctx context.Context, m units.Manager, list []st
 		if err := c.Wait(ctx, startEvery); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-func (c *Controller) removeNetwork(ctx context.Context, name string) error {
-	_, err := c.podman(ctx, podmanLimit, "network", "rm", name)
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if err != nil {
-		c.Warn(fmt.Errorf("the network %s stays: %s", name, said(err))) // another application uses it
 	}
 	return nil
 }

@@ -234,7 +234,7 @@ const (
 // it is, and is switched the next time.
 func (c *Controller) Switch(ctx context.Context, spec *schema.Spec, p Payloads, way Way) error {
 	r, err := c.load()
-	if err != nil || (len(r.Apps) == 0 && len(r.Forget) == 0 && len(spec.Applications) == 0) {
+	if err != nil || (len(r.Apps) == 0 && len(r.Forget) == 0 && len(r.Stayed) == 0 && len(spec.Applications) == 0) {
 		return err
 	}
 	all, err := c.plan(ctx, spec, p)
@@ -270,16 +270,20 @@ func (c *Controller) Switch(ctx context.Context, spec *schema.Spec, p Payloads, 
 			stale = append(stale, a.Units...)
 		}
 	}
-	if err := c.stop(ctx, m, stale); err != nil {
+	n := &networks{wanted: all, stayed: r.Stayed}
+	if err := c.stop(ctx, m, stale, n); err != nil {
 		return err
 	}
+	if err := c.removeStayed(ctx, n); err != nil {
+		return err
+	}
+	next.Stayed = n.stay
 	c.began = units.Clock()
 	if r.Reload {
 		if err := m.Reload(ctx); err != nil {
 			return speaking(ctx, err)
 		}
 	}
-	var start []units.Job
 	for _, w := range ready {
 		was := r.Apps[w.name]
 		if way != Onward && was.Hash == "" {
@@ -288,9 +292,6 @@ func (c *Controller) Switch(ctx context.Context, spec *schema.Spec, p Payloads, 
 			}
 		}
 		next.Apps[w.name] = &applied{Hash: w.hash, Units: w.units, Before: was.Before, Taken: was.Taken}
-		for _, name := range active(w.units) {
-			start = append(start, units.Job{Verb: units.Start, Unit: name})
-		}
 	}
 	given, err := c.giveBack(ctx, m, r, next)
 	if err != nil {
@@ -299,7 +300,7 @@ func (c *Controller) Switch(ctx context.Context, spec *schema.Spec, p Payloads, 
 	if err := c.handOver(ctx, m, r, next, ready); err != nil {
 		return err
 	}
-	if err := c.start(ctx, m, append(start, given...)); err != nil {
+	if err := c.startAll(ctx, m, ready, given); err != nil {
 		return err
 	}
 	if way == BackInPart { // what is dropped may have its files still, and start with them

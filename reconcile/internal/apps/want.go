@@ -48,6 +48,8 @@ type want struct {
 	files  map[string][]byte // by file name
 	docs   map[string][]byte // the documents of pods that they name, by path
 	images []string          // that it has pulled, in the order of its files
+	made   []string          // the networks and volumes that its compose file makes
+	needed []string          // and those that it only names
 	units  []unit            // that its files make; of quadlets only where they were asked for
 	health *schema.Health
 }
