@@ -26,6 +26,7 @@ func (a *Agent) succeed(ctx context.Context) Result {
 	if err := a.settleProgram(); err != nil {
 		return a.stateFailed(err)
 	}
+	a.settleSecrets(ctx)
 	att := a.store.attempts.clone()
 	att.end(ended{Attempt: d.Attempt, Version: d.Version, Digest: d.Digest, Outcome: schema.OutcomeOK, Begun: true, At: a.now()})
 	att.Direction, att.Incomplete, att.Work, att.Dropped = steady, "", work{}, 0
@@ -50,4 +51,17 @@ func (a *Agent) succeed(ctx context.Context) Result {
 		return Result{Summary: "updated to a new configuration of " + d.Version}
 	}
 	return Result{Summary: fmt.Sprintf("updated from %s to %s", from, d.Version)}
+}
+
+// settleSecrets has the secrets go that the spec has dropped, also where the
+// agent is told to end just now. Where that cannot be done, it is with the next
+// repair of drift, or the next update.
+func (a *Agent) settleSecrets(ctx context.Context) {
+	spec, err := a.store.currentSpec()
+	if err == nil {
+		err = a.files.Settle(context.WithoutCancel(ctx), wholeSet(spec))
+	}
+	if err != nil {
+		a.log.Warn("secrets that were dropped may stay for a while", "error", err)
+	}
 }

@@ -73,6 +73,9 @@ func (a *application) refuse() error {
 		if w.err == nil {
 			w.err = a.open(w)
 		}
+		if a.back && a.untouched(w) {
+			w.err, w.kept = nil, true
+		}
 		if w.err != nil {
 			if err := a.pass(w.err); err != nil {
 				return err
@@ -125,6 +128,10 @@ func (a *application) record() error {
 			}
 		}
 	}
+	return a.saveNext()
+}
+
+func (a *application) saveNext() error {
 	if maps.EqualFunc(a.next, a.managed, sameEntry) && !a.unsaved && (len(a.next) == 0 || a.recorded()) {
 		return a.ctx.Err()
 	}
@@ -143,7 +150,7 @@ func (a *application) mismatch(w *want, info fs.FileInfo, managed map[string]*en
 
 func sameEntry(x, y *entry) bool {
 	if x.Original != nil && y.Original != nil {
-		return x.Spec == y.Spec && x.Dir == y.Dir && x.Implicit == y.Implicit && x.Original.same(y.Original)
+		return x.Spec == y.Spec && x.Dir == y.Dir && x.Implicit == y.Implicit && x.Secret == y.Secret && x.Original.same(y.Original)
 	}
 	return *x == *y
 }
@@ -178,12 +185,10 @@ func (a *application) recordOne(w *want) error {
 		}
 	}
 	if e := a.next[w.real]; e != nil && e.Dir == w.dir {
-		if e.Spec != w.spec || e.Implicit {
-			a.next[w.real] = &entry{Spec: w.spec, Dir: w.dir, Original: e.Original}
-		}
+		a.next[w.real] = &entry{Spec: w.spec, Dir: w.dir, Original: e.Original, Secret: a.mark(w, info, e.Secret)}
 		return nil
 	}
-	e := &entry{Spec: w.spec, Dir: w.dir}
+	e := &entry{Spec: w.spec, Dir: w.dir, Secret: a.mark(w, info, "")}
 	switch {
 	case !exists, isLink(info), !w.dir && (isOther(info) || a.isSecret(w.real)):
 	case w.dir:
@@ -195,14 +200,6 @@ func (a *application) recordOne(w *want) error {
 	}
 	a.next[w.real] = e
 	return nil
-}
-
-// isSecret says that what is at a path is a secret of the spec of before.
-func (a *application) isSecret(real string) bool {
-	if a.secrets == nil {
-		a.secrets = a.currentSecrets()
-	}
-	return a.secrets[real]
 }
 
 // write puts folders and then files in place.
@@ -239,7 +236,7 @@ func (a *application) writeOne(w *want) (did bool, err error) {
 		if why := a.mismatch(w, info, a.managed); why != "" {
 			return false, w.permanent("%s", why)
 		}
-		same := w.dir
+		same := w.dir || w.kept
 		if !same && info.Mode().IsRegular() {
 			same, err = a.sameContent(w, info)
 			if err != nil && !errors.Is(err, syscall.EIO) && !(errors.Is(err, fs.ErrPermission) && closed(info.Mode(), false)) {

@@ -9,7 +9,8 @@
 // whether an update may start and counts no tries; package reconcile does.
 //
 // Start with [New], then [Controller.Check] and [Controller.Apply]; a rollback
-// is Apply with the spec of before, [Back].
+// is Apply with the spec of before, [Back], and [Controller.Settle] ends what
+// has succeeded: secrets that were dropped go only then.
 //
 // What it put on the device stands in managed.json below the state folder,
 // with a copy of each file and the owner and mode of each folder that was

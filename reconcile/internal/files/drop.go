@@ -31,6 +31,8 @@ func (a *application) drop() error {
 		w := a.byReal[at]
 		switch {
 		case keep[e.Spec] || (w != nil && w.dir == e.Dir):
+		case !a.keepGoing && w == nil && !parents[at] && a.isSecret(at):
+			// It could not be given back without its key: it goes with Settle.
 		case e.Dir && e.Implicit && parents[at]:
 		case e.Dir:
 			dirs = append(dirs, at)

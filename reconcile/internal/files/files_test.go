@@ -77,9 +77,13 @@ func (d *device) put(path, content string, mode fs.FileMode) {
 	}
 }
 
+// apply is an update that succeeds.
 func (d *device) apply(spec *schema.Spec) []string {
 	d.t.Helper()
 	changed, err := d.ctl.Apply(context.Background(), spec, nil, Onward)
+	if err == nil {
+		err = d.ctl.Settle(context.Background(), spec)
+	}
 	if err != nil {
 		d.t.Fatalf("apply: %v", err)
 	}

@@ -19,7 +19,13 @@ type entry struct {
 	Dir      bool      `json:"dir,omitempty"`      //
 	Implicit bool      `json:"implicit,omitempty"` // a folder made only because something below needs it
 	Original *original `json:"original,omitempty"` // nil = nothing was there
+	// Secret is set for a secret: to [want.seal] once its file was seen to hold what
+	// that opens to, and to unproved before anything else may be written.
+	Secret string `json:"secret,omitempty"`
 }
+
+// unproved is no sum.
+const unproved = "unproved"
 
 // original is what was there before; a file's content lies in a folder of its
 // own, named by its sum.

@@ -2,7 +2,6 @@ package files
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -86,9 +85,9 @@ func TestSecretIsNotCompared(t *testing.T) {
 	}
 }
 
-// Without its key, a secret stops an update before anything changes; on the way
-// back and where drift is repaired, what can be done is done, and the file stays
-// as it is until the key is there again.
+// Without its key, a secret stops an update before anything changes; where drift
+// is repaired, what can be done is done, and the file stays as it is until the key
+// is there again. On the way back only what may have been written needs it.
 func TestSecretWithoutItsKey(t *testing.T) {
 	d := newDevice(t)
 	before := spec(map[string]*schema.File{"/etc/a": file("a", ""), "/etc/p": secret("one", "")})
@@ -117,7 +116,11 @@ func TestSecretWithoutItsKey(t *testing.T) {
 	for _, way := range []Way{Back, Repair} {
 		d.put("etc/a", "c", 0o644)
 		changed, err := d.ctl.Apply(context.Background(), before, nil, way)
-		wrong(fmt.Sprint("way ", way), err)
+		if way == Repair {
+			wrong("repair", err)
+		} else if err != nil {
+			t.Errorf("way back: %v", err)
+		}
 		if !slices.Equal(changed, []string{"/etc/a"}) || d.content("etc/a") != "a" || d.content("etc/p") != "one" {
 			t.Errorf("way %v: changed %v\n%s", way, changed, d.tree())
 		}
@@ -133,5 +136,47 @@ func TestSecretWithoutItsKey(t *testing.T) {
 	}
 	if err := d.ctl.Check(spec(map[string]*schema.File{"/etc/p": {Secret: "x"}}), nil); class(err) != schema.ClassPermanent {
 		t.Errorf("a damaged one: %v", err)
+	}
+}
+
+// The record never says more of a secret than its file holds, wherever power
+// goes on the way there, or back with the key: without it, the way back then ends
+// on the old one, or says that it does not.
+func TestSecretMarkAtEveryStep(t *testing.T) {
+	before := spec(map[string]*schema.File{"/etc/p": secret("one", ""), "/etc/q": secret("both", ""), "/etc/r": secret("gone", "")})
+	after := spec(map[string]*schema.File{"/etc/p": secret("two", ""), "/etc/q": secret("both", "")})
+	for _, back := range []bool{false, true} {
+		steps, whole := 0, 0
+		for done := false; !done && !t.Failed(); steps++ {
+			d := newDevice(t)
+			d.identities = []string{newIdentity(t)}
+			d.start(nil)
+			d.apply(before)
+			was := d.tree()
+			there, crash := crashAt(steps), crashAt(steps)
+			if back {
+				there = nil
+			}
+			d.start(there)
+			_, err := d.ctl.Apply(context.Background(), after, nil, Onward)
+			if back {
+				d.start(crash)
+				_, err = d.ctl.Apply(context.Background(), before, nil, Back)
+			}
+			done = err == nil
+			d.identities = nil
+			d.start(nil)
+			switch _, err = d.ctl.Apply(context.Background(), before, nil, Back); {
+			case err == nil && d.tree() != was:
+				t.Errorf("back %v, step %d: it says that it is back, and is\n%s", back, steps, d.tree())
+			case err == nil:
+				whole++
+			case !strings.Contains(err.Error(), "files /etc/p: no identity"), strings.Contains(err.Error(), "/etc/q"), strings.Contains(err.Error(), "/etc/r"):
+				t.Errorf("back %v, step %d: %v", back, steps, err)
+			}
+		}
+		if steps < 5 || !back && whole == 0 || whole == steps {
+			t.Errorf("back %v: %d of %d ways back needed no key", back, whole, steps)
+		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/gitopsd/gitopsd/reconcile/internal/disk"
 	"github.com/gitopsd/gitopsd/reconcile/internal/failure"
+	"github.com/gitopsd/gitopsd/reconcile/internal/secrets"
 	"github.com/gitopsd/gitopsd/schema"
 )
 
@@ -48,7 +49,9 @@ type want struct {
 	// "" once sum, size and data are known.
 	secret bool
 	sealed string
-	err    error // why it cannot be had here; nothing else is to be relied on then
+	seal   string // sha256 of what it is encrypted as, hex
+	kept   bool   // it stays sealed, because its file is as it was
+	err    error  // why it cannot be had here; nothing else is to be relied on then
 	// blocked is set where a parent is a file now; it may be one that goes.
 	blocked error
 }
@@ -179,7 +182,8 @@ func (w *want) fillContent(f *schema.File) error {
 		}
 		w.hold(data)
 	case f.Secret != "":
-		w.secret, w.sealed = true, f.Secret
+		sum := sha256.Sum256([]byte(f.Secret))
+		w.secret, w.sealed, w.seal = true, f.Secret, hex.EncodeToString(sum[:])
 	default:
 		if !payloadDigest.MatchString(f.Payload) {
 			return w.permanent("payload %q is not sha256:<64 hex digits>", f.Payload)
@@ -197,6 +201,9 @@ func (w *want) hold(data []byte) {
 
 // bytes gives the content, checked against its sum.
 func (w *want) bytes(p Payloads) ([]byte, error) {
+	if w.sealed != "" {
+		return nil, failure.Retryable(w.component(), w.spec, "%w", secrets.ErrNoIdentity)
+	}
 	if w.size >= 0 {
 		return w.data, nil
 	}
