@@ -29,7 +29,9 @@ type Fleet struct {
 	states   map[*Member]*deviceState
 	releases map[releaseKey]string
 	zones    map[string]*time.Location
-	files    map[string]*file // of policies and of the fleet's document, by path
+	files    map[string]*file   // of policies and of the fleet's document, by path
+	writers  []*file            // releases and overlays
+	sources  map[string]Payload // by path
 }
 
 // ReleaseDigest identifies the content of a release with its payloads,

@@ -103,6 +103,7 @@ func (l *Loader) Load(src Source) (*Fleet, error) {
 		fleet.states[p.states[f.path].member] = p.states[f.path]
 	}
 	fleet.releases = p.releaseDigests()
+	p.keepWritten(fleet)
 	fleet.zones = p.loadZones()
 	l.contents, l.files, l.payloads, l.groups, l.states, l.shared =
 		p.contents, p.files, p.payloads, p.groups, p.states, p.shared

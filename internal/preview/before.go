@@ -84,7 +84,8 @@ func (c *comparer) before(m *schema.Member, to Side) before {
 }
 
 // assigned is the spec of a digest, where any device was assigned it last: one
-// that was put back runs what the others still have.
+// that was put back runs what the others still have. What it reports may be a
+// lie, to be shown what is another's: see literal.
 func (c *comparer) assigned(digest string) Side {
 	if c.specs == nil {
 		c.specs = map[string]Side{}

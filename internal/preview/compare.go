@@ -99,7 +99,7 @@ func Compare(in Input) *Plan {
 	case in.Present != nil:
 		p.Base = &Place{Name: "what was assigned"}
 	}
-	c := &comparer{Input: in, contents: newContents()}
+	c := newComparer(in)
 	p.verdicts(in)
 	if p.Base != nil {
 		p.Changes = c.groups()
@@ -118,8 +118,13 @@ func Compare(in Input) *Plan {
 type comparer struct {
 	Input
 	contents *contents
-	specs    map[string]Side   // see assigned; nil = not asked for yet
-	again    map[versionOf]int // devices whose version means something else, in git alone
+	literals map[writtenAt]map[string]bool // see literalOf
+	specs    map[string]Side               // see assigned; nil = not asked for yet
+	again    map[versionOf]int             // devices whose version means something else, in git alone
+}
+
+func newComparer(in Input) *comparer {
+	return &comparer{Input: in, contents: newContents(), literals: map[writtenAt]map[string]bool{}}
 }
 
 // versionOf is a version as a policy's devices know it.

@@ -27,8 +27,9 @@ func isText(data []byte) bool {
 	return bytes.IndexByte(data, 0) < 0 && utf8.Valid(data)
 }
 
-// contentChange compares two contents; lines is how many are shown.
-func contentChange(file string, from, to source, m mask, lines int) *Content {
+// contentChange compares two contents; lines is how many are shown. written are
+// the lines of an older one that may be, nil = all.
+func contentChange(file string, from, to source, m mask, written *literal, lines int) *Content {
 	c := &Content{From: from.size, To: to.size, Lines: []Line{}}
 	for _, s := range []source{from, to} {
 		switch {
@@ -42,8 +43,6 @@ func contentChange(file string, from, to source, m mask, lines int) *Content {
 	}
 	if why := m.hides(file, from.data, to.data); why != "" && !c.Binary {
 		c.Hidden = why
-	} else if m.replaces(string(to.data)) && !c.Binary {
-		c.Hidden = "it holds a secret, and may have held another"
 	}
 	switch {
 	case c.Hidden != "" || c.Binary:
@@ -64,7 +63,11 @@ func contentChange(file string, from, to source, m mask, lines int) *Content {
 	}
 	shown := all[:min(len(all), lines)]
 	for _, l := range shown {
-		c.Lines = append(c.Lines, clip(l[:1]+m.text(clip(l[1:], longestMasked)), longestLine))
+		text := l[1:]
+		if l[0] == '-' {
+			text = written.removed(text)
+		}
+		c.Lines = append(c.Lines, clip(l[:1]+m.text(text), longestLine))
 	}
 	c.More = len(all) - len(shown)
 	for _, l := range all[len(shown):] {

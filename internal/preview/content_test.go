@@ -13,7 +13,7 @@ func TestChangesDifferBeyondWhatIsShown(t *testing.T) {
 	from := source{size: 1, read: true}
 	long := func(last string) *Content {
 		data := []byte(strings.Repeat("line\n", 50) + last)
-		return contentChange("/etc/x", from, source{size: int64(len(data)), data: data, read: true}, mask{}, shownLines)
+		return contentChange("/etc/x", from, source{size: int64(len(data)), data: data, read: true}, mask{}, nil, shownLines)
 	}
 	a, b, c := long("one\n"), long("two\n"), long("one\n")
 	if a.key() == b.key() || a.key() != c.key() {
@@ -43,15 +43,15 @@ func TestContentThatIsNotShown(t *testing.T) {
 		"a key":          {text("a"), text("-----BEGIN RSA PRIVATE KEY-----\nx\n"), "/x", "it holds a key", false},
 		"a secret file":  {text("a"), text("b"), "/etc/token", "its name is that of a secret", false},
 	} {
-		got := contentChange(c.file, c.from, c.to, mask{}, 5)
+		got := contentChange(c.file, c.from, c.to, mask{}, nil, 5)
 		if got.Hidden != c.hidden || got.Binary != c.binary || len(got.Lines) > 0 {
 			t.Errorf("%s: hidden %q, binary %v, lines %q", name, got.Hidden, got.Binary, got.Lines)
 		}
 	}
-	if got := contentChange("/x", text("a\r\nb\r\n"), text("a\r\nc"), mask{}, 9); strings.Join(got.Lines, "|") != "@@ -1,2 +1,2 @@| a|-b|+c|\\ No newline at end of file" {
+	if got := contentChange("/x", text("a\r\nb\r\n"), text("a\r\nc"), mask{}, nil, 9); strings.Join(got.Lines, "|") != "@@ -1,2 +1,2 @@| a|-b|+c|\\ No newline at end of file" {
 		t.Errorf("line ends: %q", got.Lines)
 	}
-	if got := contentChange("/x", text(""), text(strings.Repeat("y", 5000)+"\n"), mask{}, 9); len([]rune(got.Lines[1])) != longestLine {
+	if got := contentChange("/x", text(""), text(strings.Repeat("y", 5000)+"\n"), mask{}, nil, 9); len([]rune(got.Lines[1])) != longestLine {
 		t.Errorf("a long line has %d characters", len([]rune(got.Lines[1])))
 	}
 }
@@ -80,7 +80,7 @@ func TestContentsAreLookedIntoOnce(t *testing.T) {
 	if first != again || reads != 2 || first.Inserted != 1 {
 		t.Errorf("looked into twice: %d reads, %+v and %+v", reads, first, again)
 	}
-	if other := look(from, to, mask{values: []string{"hunter2"}}); strings.Contains(strings.Join(other.Lines, ""), "hunter2") || other.Inserted != 1 {
+	if other := look(from, to, maskOf([]string{"hunter2"})); strings.Contains(strings.Join(other.Lines, ""), "hunter2") || other.Inserted != 1 {
 		t.Errorf("a device with another secret is shown %q", other.Lines)
 	}
 	known.left = largestRead

@@ -16,13 +16,18 @@ type source struct {
 }
 
 // content compares the content of a file; nil where it is the same.
-func (c *comparison) content(a, b element) *Content {
+func (c *comparison) content(at string, a, b element) *Content {
 	from, fromKey := contentOf(a, c.from)
 	to, toKey := contentOf(b, c.to)
 	if fromKey == toKey {
 		return nil
 	}
-	key := contentKey{b.orName(a), fromKey, toKey, c.mask.key()}
+	key := contentKey{file: b.orName(a), from: fromKey, to: toKey, mask: c.mask.key()}
+	var written *literal
+	if c.literal != nil {
+		written = c.literal(at)
+		key.written = written.writtenAt
+	}
 	if known, is := c.contents.seen[key]; is {
 		return known
 	}
@@ -35,7 +40,7 @@ func (c *comparison) content(a, b element) *Content {
 	c.contents.left -= from.load(c.from) + to.load(c.to)
 	var change *Content
 	if !from.read || !to.read || from.err != nil || to.err != nil || !bytes.Equal(from.data, to.data) { // else written in another way
-		change = contentChange(key.file, from.source, to.source, c.mask, c.lines)
+		change = contentChange(key.file, from.source, to.source, c.mask, written, c.lines)
 	}
 	c.contents.seen[key] = change
 	return change
@@ -53,7 +58,10 @@ type contents struct {
 }
 
 // contentKey is what a change of a content depends on.
-type contentKey struct{ file, from, to, mask string }
+type contentKey struct {
+	file, from, to, mask string
+	written              writtenAt
+}
 
 func newContents() *contents { return &contents{seen: map[contentKey]*Content{}, left: mostCompared} }
 

@@ -30,7 +30,7 @@ func effectOf(from, to Side) Effect {
 		from.Spec = nil // it was only compared with that
 	}
 	if image := imageOf(to.Spec); image != "" && image != imageOf(from.Spec) {
-		e.Reboot = clip(mask{}.value("image", image), longestValue)
+		e.Reboot = image
 	}
 	if isRead { // else nobody knows what is new
 		e.Starts = append(startedUnits(from.Spec, to.Spec), startedApplications(from.Spec, to.Spec)...)
@@ -72,6 +72,12 @@ func (b *before) effect(to Side, again bool) Effect {
 	}
 	e := effectOf(b.side, to)
 	e.Again = again
+	return e
+}
+
+// masked is an effect that may be shown: the image is a template.
+func (c *comparison) masked(e Effect) Effect {
+	e.Reboot = c.shown("image", e.Reboot)
 	return e
 }
 

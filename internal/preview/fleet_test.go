@@ -57,6 +57,7 @@ type presentDevice struct {
 	Version  string `json:"version"`
 	Content  string `json:"content"`
 	Assigned string `json:"assigned"` // the content of which; "" = what it runs
+	As       string `json:"as"`       // the device whose digest it reports; "" = its own
 	Policy   string `json:"policy"`
 	Hours    int    `json:"hours"` // since when it is so; 0 = for ten days
 }
@@ -114,6 +115,11 @@ func (c change) input(t testing.TB) preview.Input {
 			p.Assigned = preview.Side{Version: p.Version, Digest: p.Digest}
 			if a := rec.Assignment; a != nil {
 				p.Assigned = preview.Side{Version: a.Version, Digest: a.Digest, Spec: a.Spec, Read: func(digest string) ([]byte, error) {
+					for _, fleet := range []*schema.Fleet{base, head, older} {
+						if m := fleet.Member(id); m != nil && m.Rendered != nil && m.Rendered.Payloads[digest].Data != nil {
+							return m.Rendered.Payloads[digest].Data, nil
+						}
+					}
 					return c.base.blob(strings.TrimPrefix(digest, "sha256:"))
 				}}
 			}
@@ -142,7 +148,7 @@ func (c change) status(base, head, older *schema.Fleet) *sweep.Status {
 		for content, fleet := range map[string]*schema.Fleet{"base": base, "head": head, "older": older} {
 			m := fleet.Member(name)
 			if p.Content == content {
-				digest = m.Rendered.Digest
+				digest = fleet.Member(cmp.Or(p.As, name)).Rendered.Digest
 			}
 			if cmp.Or(p.Assigned, p.Content) == content {
 				assignment = &schema.Assignment{Metadata: schema.Metadata{Name: name}, Generation: 1, Attempt: 1, Version: m.Version, Digest: m.Rendered.Digest, Spec: m.Rendered.Spec}

@@ -104,8 +104,8 @@ func lastIf(a, b bool) int {
 // compare finds the change of one device.
 func (c *comparer) compare(m *schema.Member, b *before, to Side, effect Effect) *found {
 	from := b.side
-	of := &comparison{from: from, to: to, mask: c.maskFor(m.ID, b.side), contents: c.contents, lines: shownLines, brief: true}
-	f := &found{changes: []Change{}, effect: effect}
+	of := &comparison{from: from, to: to, mask: c.maskFor(m.ID), literal: c.literalFor(m.ID, b.side), contents: c.contents, lines: shownLines, brief: true}
+	f := &found{changes: []Change{}, effect: of.masked(effect)}
 	if !unknown(from) && b.is != BeforeNothing { // else it is all of the spec, or nobody knows
 		f.changes = of.changes()
 	}
@@ -201,15 +201,11 @@ func (g *Group) sorted() Group {
 	return *g
 }
 
-// maskFor knows the secrets of a device on both sides, or that it does not know
-// those of what is compared with.
-func (c *comparer) maskFor(id string, from Side) mask {
-	wanted, _ := c.wanted(id)
+// maskFor knows the secrets of a device in both revisions.
+func (c *comparer) maskFor(id string) mask {
 	values := slices.Clone(c.Head.Fleet.SecretVars(id))
 	if c.Base != nil {
 		values = append(values, c.Base.Fleet.SecretVars(id)...)
 	}
-	// The longest first: one may be a part of another.
-	slices.SortFunc(values, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
-	return mask{values: slices.Compact(values), older: from.Spec != nil && (c.Base == nil || from.Digest != wanted.Digest)}
+	return maskOf(values)
 }

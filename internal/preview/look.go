@@ -37,7 +37,7 @@ type SpecRef struct {
 // Look says what the head would do to one device that is in the head or in
 // what it is compared with; nil where it is in neither.
 func Look(in Input, id string) *Device {
-	c := &comparer{Input: in}
+	c := newComparer(in)
 	m := in.Head.Fleet.Member(id)
 	from, policy := c.wanted(id)
 	had, _ := c.was(id)
@@ -51,7 +51,7 @@ func Look(in Input, id string) *Device {
 		From: SpecRef{Version: from.Version, Digest: from.Digest}, To: SpecRef{Version: to.Version, Digest: to.Digest},
 		Changes: []Change{}, Unknown: unknown(from), Effect: Effect{Hooks: []string{}},
 	}
-	of := &comparison{from: from, to: to, mask: c.maskFor(id, from), contents: newContents(), lines: deviceLines}
+	of := &comparison{from: from, to: to, mask: c.maskFor(id), literal: c.literalFor(id, from), contents: c.contents, lines: deviceLines}
 	switch {
 	case in.Base != nil:
 		base := in.Base.Place
@@ -73,7 +73,7 @@ func Look(in Input, id string) *Device {
 	}
 	if m != nil && m.Rendered != nil && !sameSpec(from, to) {
 		b := c.before(m, to)
-		d.Effect = b.effect(to, b.isAgain(m, to))
+		d.Effect = of.masked(b.effect(to, b.isAgain(m, to)))
 		if !b.already {
 			load := c.download(m, b.side, to)
 			d.Effect.Download = Download{Total: load.bytes, Least: load.bytes, Most: load.bytes, Bound: load.bound}

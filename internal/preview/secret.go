@@ -1,11 +1,15 @@
 package preview
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/gitopsd/gitopsd/schema"
 )
@@ -37,16 +41,71 @@ var (
 var keyNames = []string{".key", ".p12", ".pfx", ".jks", ".keytab", ".psk", ".age"}
 
 // mask takes secrets out of what is shown. values are those of variables that
-// look like secrets: they may have been rendered into anything.
+// look like secrets, in each form in which they may have been rendered into
+// anything, the longest first: one may be a part of another.
 type mask struct {
 	values []string
-	// older says that what is compared with was rendered with values that are not
-	// at hand: where one of values stands now, nothing of before is shown.
-	older bool
+	words  *regexp.Regexp // the short ones; nil = none
+	all    bool           // that there are too many values to look for
+}
+
+// mostForms is how many forms of values are looked for in each line: a private
+// key has some hundred.
+const mostForms = 1000
+
+// short is how long a value is, in bytes, that is looked for within words too.
+// A shorter one only as a word of its own, or nothing would stay readable.
+const short = 4
+
+// maskOf is a mask of values. Templates write them whole, but what is shown is
+// taken apart by line, and they can change their letters, quote them and take
+// blanks off.
+func maskOf(values []string) mask {
+	forms := map[string]bool{}
+	for _, value := range values {
+		value = strings.TrimSpace(value)
+		for _, v := range []string{value, strings.ToUpper(value), strings.ToLower(value)} {
+			for line := range strings.Lines(v) {
+				if line = strings.TrimSpace(line); isSpoken(line) {
+					forms[line] = true
+				}
+				if len(forms) > mostForms {
+					return mask{all: true}
+				}
+			}
+			forms[v], forms[quoted(v)] = true, true
+		}
+		forms[strings.ToUpper(quoted(value))], forms[strings.ToLower(quoted(value))] = true, true
+	}
+	delete(forms, "")
+	m := mask{values: slices.SortedFunc(maps.Keys(forms), func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })}
+	i, _ := slices.BinarySearchFunc(m.values, short-1, func(v string, n int) int { return n - len(v) })
+	words := m.values[i:]
+	m.values = m.values[:i]
+	for i := range words {
+		words[i] = regexp.QuoteMeta(strings.ToValidUTF8(words[i], "\ufffd")) // which matches what is none
+	}
+	if len(words) > 0 {
+		m.words = regexp.MustCompile(`(^|\W)(?:` + strings.Join(words, "|") + `)(\W|$)`)
+	}
+	return m
+}
+
+// quoted is a value as templates quote it, without the quotes.
+func quoted(value string) string {
+	s := strconv.Quote(value)
+	return s[1 : len(s)-1]
+}
+
+// isSpoken says whether a line may be a secret: a bracket alone is none.
+func isSpoken(line string) bool {
+	return len(strings.TrimSpace(line)) >= short || strings.ContainsFunc(line, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
 }
 
 // key is equal where the masks are.
-func (m mask) key() string { return fmt.Sprint(m.older) + "\x00" + strings.Join(m.values, "\x00") }
+func (m mask) key() string {
+	return fmt.Sprint(m.all, m.words) + "\x00" + strings.Join(m.values, "\x00")
+}
 
 // isSecret says whether what stands under a name must not be shown.
 func isSecret(name, value string) bool {
@@ -79,11 +138,21 @@ func (m mask) value(name, value string) string {
 	return m.text(value)
 }
 
-// text is a line of a text.
+// text is a line of a text. Only the beginning of a long one is shown, and
+// looked through for what has the form of a secret.
 func (m mask) text(line string) string {
-	for _, v := range m.values {
-		line = m.without(line, v)
+	if m.all {
+		return secretText
 	}
+	for _, v := range m.values {
+		line = strings.ReplaceAll(line, v, secretText)
+	}
+	for range 2 { // what stands between two words is a part of one of them
+		if m.words != nil {
+			line = m.words.ReplaceAllString(line, "${1}"+secretText+"${2}")
+		}
+	}
+	line = clip(line, longestMasked)
 	line = userInfo.ReplaceAllString(line, "://"+secretText+"@")
 	line = tokens.ReplaceAllString(line, secretText)
 	for _, form := range []*regexp.Regexp{assigned, followed, option} {
@@ -101,33 +170,13 @@ func (m mask) text(line string) string {
 	return line
 }
 
-// without takes the value of a variable out of a line. A short one is only
-// looked for as a word of its own, or nothing would stay readable.
-func (m mask) without(line, value string) string {
-	const short = 4
-	switch {
-	case value == "" || !strings.Contains(line, value):
-		return line
-	case len(value) >= short:
-		return strings.ReplaceAll(line, value, secretText)
-	}
-	word, err := regexp.Compile(`(^|\W)` + regexp.QuoteMeta(value) + `(\W|$)`)
-	if err != nil {
-		return secretText
-	}
-	return word.ReplaceAllString(line, "${1}"+secretText+"${2}")
-}
-
-// replaces says whether a text has a secret value now, and may have had one
-// before that nobody here knows.
-func (m mask) replaces(now string) bool {
-	return m.older && slices.ContainsFunc(m.values, func(v string) bool { return m.without(now, v) != now })
-}
-
 // hides says why the content of a file is not shown at all; "" = it may be.
 func (m mask) hides(file string, contents ...[]byte) string {
-	if secretPath(file) {
+	switch {
+	case secretPath(file):
 		return "its name is that of a secret"
+	case m.all:
+		return "variables that look like secrets have too many lines"
 	}
 	for _, c := range contents {
 		if keyText.Match(c) {

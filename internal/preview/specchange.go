@@ -10,6 +10,7 @@ import (
 type comparison struct {
 	from, to Side
 	mask     mask
+	literal  func(at string) *literal // of an older spec; nil = it was rendered from what is at hand
 	contents *contents
 	lines    int                  // of a difference that are shown
 	brief    bool                 // what is gone is only named
@@ -62,8 +63,8 @@ func (c *comparison) change(at string, a, b element, had, has bool) Change {
 			continue
 		}
 		f := Field{Name: name, From: c.shown(name, x), To: c.shown(name, y)}
-		if inFrom && c.mask.replaces(y) {
-			f.From = secretText
+		if inFrom && c.literal != nil && isRendered(at, name) {
+			f.From = c.shown(name, c.literal(at+"/"+name).removed(x))
 		}
 		if c.origins[0] != nil && inFrom {
 			f.FromOrigin = originOf(c.origins[0], at, name)
@@ -74,7 +75,7 @@ func (c *comparison) change(at string, a, b element, had, has bool) Change {
 		ch.Fields = append(ch.Fields, f)
 	}
 	if e.hasText() {
-		ch.Content = c.content(a, b)
+		ch.Content = c.content(at, a, b)
 		if ch.Content != nil && c.origins[1] != nil {
 			ch.Content.FromOrigin, ch.Content.ToOrigin = contentOrigin(c.origins[0], at), contentOrigin(c.origins[1], at)
 		}
@@ -84,7 +85,7 @@ func (c *comparison) change(at string, a, b element, had, has bool) Change {
 
 // shown is a value as it may be shown: on one line, without secrets.
 func (c *comparison) shown(name, value string) string {
-	value = c.mask.value(name, clip(value, longestMasked))
+	value = c.mask.value(name, value)
 	value = strings.ReplaceAll(strings.ReplaceAll(value, "\r", ""), "\n", "⏎")
 	return clip(value, longestValue)
 }
