@@ -168,7 +168,7 @@ func (v *View) compare(ctx context.Context, c *Comparison, from, to map[string]a
 	if err != nil {
 		c.Trouble = append(c.Trouble, oneLine(err.Error()))
 	}
-	c.show(list, secrets, secretsOf(cur, spec))
+	c.show(list, secrets)
 	if c.Desired || c.Observed {
 		local, err := hooks.Local(v.agent.root)
 		if err != nil {
@@ -179,28 +179,15 @@ func (v *View) compare(ctx context.Context, c *Comparison, from, to map[string]a
 	return nil
 }
 
-// secretsOf are the files that are secrets in one of the specs.
-func secretsOf(specs ...*schema.Spec) map[string]bool {
-	paths := map[string]bool{}
-	for _, spec := range specs {
-		for p, f := range spec.Files {
-			if f != nil && f.Secret != "" {
-				paths[p] = true
-			}
-		}
-	}
-	return paths
-}
-
 // show takes over what there is room for. What is encrypted in the repository is
 // shown to nobody, whoever may read it on the device.
-func (c *Comparison) show(list []Change, secrets bool, never map[string]bool) {
+func (c *Comparison) show(list []Change, secrets bool) {
 	c.More = max(len(list)-maxChanges, 0)
 	room := allTexts
 	for _, one := range list[:len(list)-c.More] {
 		switch f := one.file; {
 		case f == nil || f.Dir || f.Err != nil:
-		case never[f.Path]:
+		case f.Secret:
 			one.Hidden = "it is a secret"
 		default:
 			room = one.contents(f, secrets, room)

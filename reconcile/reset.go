@@ -193,6 +193,6 @@ func (v *View) CompareReset(ctx context.Context) (*Comparison, error) {
 		c.Trouble = append(c.Trouble, oneLine(err.Error()))
 	}
 	list = append(list, touched...)
-	c.show(list, false, secretsOf(cur))
+	c.show(list, false)
 	return c, nil
 }

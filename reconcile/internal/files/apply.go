@@ -52,7 +52,7 @@ type application struct {
 	wants     []*want
 	byReal    map[string]*want
 	next      map[string]*entry // what will be managed
-	secrets   map[string]bool   // of the spec of before, by path; nil = not looked up yet
+	secrets   map[string]bool   // that stand somewhere, by path; nil = not looked up yet
 	changed   map[string]bool
 	errs      []error // gone past
 }

@@ -16,7 +16,7 @@ type Side struct {
 	UID, GID int
 	Size     int64 // in bytes; -1 = of a payload that is not here
 	// Read gives the content of a file of at most limit bytes; nil for a
-	// folder, for what is no regular file, and for a secret of the spec.
+	// folder, for what is no regular file, and for a secret.
 	Read func(limit int64) ([]byte, error)
 }
 
@@ -27,7 +27,9 @@ type Difference struct {
 	From, To *Side // nil = nothing there
 	// Original says that To is what was there before the first spec.
 	Original bool
-	Err      error // why it cannot be had, or compared
+	// Secret says that a secret stands there, or is to: its content is nobody's.
+	Secret bool
+	Err    error // why it cannot be had, or compared
 }
 
 // Compare lists what Apply would change, sorted by path, and changes nothing.
@@ -37,7 +39,7 @@ func (c *Controller) Compare(spec *schema.Spec, p Payloads) ([]Difference, error
 	if err != nil {
 		return nil, err
 	}
-	byReal := index(wants)
+	byReal, secret := index(wants), c.secretPaths()
 	var list []Difference
 	keep := map[string]bool{}
 	for _, w := range wants {
@@ -59,23 +61,34 @@ func (c *Controller) Compare(spec *schema.Spec, p Payloads) ([]Difference, error
 		if err == nil && same {
 			continue
 		}
-		d := Difference{Path: w.spec, Dir: w.dir, Err: err, From: c.present(w.real)}
+		d := Difference{Path: w.spec, Dir: w.dir, Err: err, From: c.present(w.real), Secret: w.secret || secret[w.real]}
 		d.To = &Side{Mode: octal(w.meta.Mode), UID: w.meta.UID, GID: w.meta.GID, Size: w.size}
-		if !w.dir && !w.secret {
+		if !w.dir {
 			d.To.Read = bounded(w.size, func() ([]byte, error) { return w.bytes(p) })
 		}
-		list = append(list, d)
+		list = append(list, d.sealed())
 	}
 	for at, e := range c.managed {
 		if w := byReal[at]; e.Implicit || keep[e.Spec] || (w != nil && w.dir == e.Dir) {
 			continue
 		}
 		if d := c.dropped(at, e); d != nil {
-			list = append(list, *d)
+			d.Secret = secret[at]
+			list = append(list, d.sealed())
 		}
 	}
 	sort.Slice(list, func(i, j int) bool { return list[i].Path < list[j].Path })
 	return list, nil
+}
+
+// sealed has nobody read what is a secret.
+func (d *Difference) sealed() Difference {
+	for _, s := range []*Side{d.From, d.To} {
+		if d.Secret && s != nil {
+			s.Read = nil
+		}
+	}
+	return *d
 }
 
 // dropped is what becomes of a path that the spec does not want any more; nil

@@ -75,11 +75,8 @@ func (a *application) untouched(w *want) bool {
 
 // isSecret says that what is at a path is a secret of ours.
 func (a *application) isSecret(at string) bool {
-	if e := a.managed[at]; e != nil && e.Secret != "" {
-		return true
-	}
 	if a.secrets == nil {
-		a.secrets = a.currentSecrets()
+		a.secrets = a.secretPaths()
 	}
 	return a.secrets[at]
 }

@@ -32,10 +32,15 @@ func (c *Controller) open(w *want) error {
 	return nil
 }
 
-// currentSecrets are those of the spec that the device is on, by resolved path:
-// whatever the record says, what stands there is nobody else's.
-func (c *Controller) currentSecrets() map[string]bool {
+// secretPaths are where secrets of ours stand, resolved: the record says so, or
+// the spec that the device is on, since either may be lost.
+func (c *Controller) secretPaths() map[string]bool {
 	secret := map[string]bool{}
+	for at, e := range c.managed {
+		if e.Secret != "" {
+			secret[at] = true
+		}
+	}
 	if c.current == nil {
 		return secret
 	}
