@@ -3,6 +3,7 @@ package secrets
 import (
 	"cmp"
 	"crypto/sha256"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -33,13 +34,13 @@ type Texts struct {
 
 // Remember has a secret taken out of everything from now on.
 func (t *Texts) Remember(plain []byte) {
-	if t == nil {
+	if t == nil || len(plain) == 0 {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	sum := sha256.Sum256(plain)
-	if t.texts[sum] != "" || len(plain) == 0 {
+	if t.texts[sum] != "" {
 		t.order = append(slices.DeleteFunc(t.order, func(s [sha256.Size]byte) bool { return s == sum }), sum)
 		return
 	}
@@ -118,14 +119,22 @@ func (t *Texts) cut() {
 // marks stand around a value in the usual forms of configuration.
 const marks = " \t\r\"',;"
 
-// piecesOf are what of a line is told by whoever has read it: all of it, and
-// the value behind the name of a setting.
+// setting is a name with its value, of which a line may have several.
+var setting = regexp.MustCompile(`\w["']?\s*[=:]\s*(?:"([^"]*)"|'([^']*)'|([^\s"',;&{}\[\]]+))`)
+
+// piecesOf are what of a line is told by whoever has read it: all of it, and the
+// values behind the names of settings. The first may be of several words.
 func piecesOf(line string) []string {
 	line = strings.TrimSpace(line)
 	pieces := []string{line, strings.Trim(line, marks)}
 	for _, sign := range []string{"=", ": "} {
 		if _, value, found := strings.Cut(line, sign); found {
 			pieces = append(pieces, strings.TrimSpace(value), strings.Trim(value, marks))
+		}
+	}
+	if all := setting.FindAllStringSubmatch(line, -1); len(all) > 1 {
+		for _, one := range all {
+			pieces = append(pieces, one[1]+one[2]+one[3])
 		}
 	}
 	return pieces

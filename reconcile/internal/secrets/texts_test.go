@@ -10,7 +10,8 @@ func TestTexts(t *testing.T) {
 	for _, plain := range []string{
 		"correct horse battery staple\n",
 		"  marlin swims deep  \r\nshort\n\nmqtt-login=tuna and sardine\nport: \"18830\"\n{\"token\": \"pike-perch\",\n",
-		"name = x = trout\n", "correct horse battery",
+		"name = x = trout\n", "correct horse battery", "",
+		`{"auths": {"at": {"user": "edge", "password": "hunter22"}}}`, "host=db user=tester password=catfish-cod",
 	} {
 		texts.Remember([]byte(plain))
 		texts.Remember([]byte(plain))
@@ -24,10 +25,12 @@ func TestTexts(t *testing.T) {
 		"marlin swims deep":                                                             "[secret]",
 		"short it is":                                                                   "short it is",
 		"Ignoring invalid environment assignment 'mqtt-login=tuna and sardine'": "Ignoring invalid environment assignment '[secret]'",
-		"as tuna and sardine?":     "as [secret]?",
-		"pike-perch at port 18830": "[secret] at port 18830",
-		`{"token": "pike-perch",`:  "[secret]",
-		"of x = trout":             "of [secret]",
+		"as tuna and sardine?":        "as [secret]?",
+		"pike-perch at port 18830":    "[secret] at port 18830",
+		`{"token": "pike-perch",`:     "[secret]",
+		"of x = trout":                "of [secret]",
+		"hunter22 of edge-db was bad": "[secret] of edge-db was bad",
+		"no catfish-cod, user tester": "no [secret], user [secret]",
 	} {
 		if got := texts.Strike(text); got != want {
 			t.Errorf("%q became %q, want %q", text, got, want)
