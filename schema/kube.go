@@ -64,7 +64,7 @@ func KubeImages(document []byte) (images []string, err error) {
 			slices.Sort(images)
 			return slices.Compact(images), nil
 		} else if err != nil {
-			return nil, fmt.Errorf("it is no YAML: %w", err)
+			return nil, errors.New("it is no YAML: " + unknownAnchor.ReplaceAllString(err.Error(), noAnchor))
 		}
 		if !hasPlainKeys(&one) {
 			return nil, errors.New("a key of a mapping is a list or a mapping itself")

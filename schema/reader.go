@@ -160,7 +160,7 @@ func parseDocument(data []byte) (doc *document, problems []Problem) {
 // What is said of anchors, aliases and tags names none: a password that begins
 // with one of these characters reads as the name of one, in whatever field.
 const (
-	noAliases  = "aliases are not allowed"
+	noAnchor   = "there is no anchor for this alias"
 	anchorHint = "write the value out where it is needed, or quote a text that begins with &"
 	aliasHint  = "write the value out where it is needed, or quote a text that begins with *"
 	tagHint    = "quote what is to be a string"
@@ -214,7 +214,7 @@ func (r *reading) convert(n *yaml.Node, at *trail, depth int) any {
 		}
 		return list
 	case yaml.AliasNode:
-		r.problem(n, at, ruleAlias, noAliases, aliasHint)
+		r.problem(n, at, ruleAlias, "aliases are not allowed", aliasHint)
 		return nil
 	default:
 		return r.scalar(n, at)

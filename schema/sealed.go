@@ -92,9 +92,9 @@ func sealedFindings(file map[string]any, at string) []finding {
 	return nil
 }
 
-// secretAt is the pointer to the secret of a file, and what is below it where
-// something else stands there.
-var secretAt = regexp.MustCompile(`(/files/[^/]*/secret)(/.*)?$`)
+// secretAt is the pointer to the secret of a file, or to a variable of a name,
+// and what is below it where something else stands there.
+var secretAt = regexp.MustCompile(`(/files/[^/]*/secret|/vars/([^/]*))(/.*)?$`)
 
 // withoutSealed replaces what is said of the form of a secret, which may repeat
 // it: a password that is a number has the wrong type, and one that begins with
@@ -103,18 +103,23 @@ func withoutSealed(problems []Problem) []Problem {
 	said := map[string]bool{}
 	kept := problems[:0]
 	for _, p := range problems {
-		m := secretAt.FindStringSubmatchIndex(p.Pointer)
-		below := m != nil && m[4] >= 0
+		m := secretAt.FindStringSubmatch(p.Pointer)
+		isVariable := m != nil && m[2] != ""
 		switch {
-		case m == nil, !below && (p.Rule == ruleSealed || p.Rule == ruleContent || p.Rule == ruleDuplicate):
+		case m == nil, isVariable && !SecretLike(m[2], "x"), m[3] == "" && (!formRules[p.Rule] || p.Rule == ruleDuplicate),
+			m[3] == "" && isVariable && p.Rule == ruleForm: // of its name
 			kept = append(kept, p)
 			continue
+		case isVariable && p.Rule == ruleSize:
+			p.Message, p.Hint = "it is too long for a variable", largeSecretHint
+		case isVariable:
+			p.Rule, p.Message, p.Hint = ruleType, "a string is wanted", "quote it, or write it as a block: "+m[2]+": |"
 		case p.Rule == ruleSize:
-			p.Message, p.Hint = largeSecret, largeSecretHint
+			p.Rule, p.Message, p.Hint = ruleSealed, largeSecret, largeSecretHint
 		default:
-			p.Message, p.Hint = plainSecret, plainSecretHint
+			p.Rule, p.Message, p.Hint = ruleSealed, plainSecret, plainSecretHint
 		}
-		p.Rule, p.Pointer = ruleSealed, p.Pointer[:m[3]]
+		p.Pointer = strings.TrimSuffix(p.Pointer, m[3])
 		if !said[p.Pointer] {
 			said[p.Pointer] = true
 			kept = append(kept, p)

@@ -135,6 +135,36 @@ func TestSealedIsNotRepeated(t *testing.T) {
 	}
 }
 
+// A variable with the name of a secret is not repeated either, whatever is wrong
+// with it.
+func TestSecretVariablesAreNotRepeated(t *testing.T) {
+	const digits = "8675309867530986753098675309"
+	for _, value := range []string{
+		digits[:9], digits, "0" + digits[:8], "1e9" + digits[:5], "[" + hunter + "]", "[0" + digits[:8] + "]", "{" + hunter + ": 1, " + hunter + ": 2}", "{" + digits[:9] + ": 1}",
+		`"` + strings.Repeat(hunter, 6000) + `"`, "&" + hunter + " x", "!" + hunter + " x", "*" + hunter,
+	} {
+		text := "apiVersion: gitopsd.dev/v1alpha1\nkind: Device\nmetadata: {name: gw-1, labels: {role: gateway}}\nspec:\n  vars:\n    joinPassword: " + value + "\n"
+		problems := load(t, repoOf(ruleFleet).with("devices/gw-1.yaml", text)).Problems
+		if len(problems) != 1 || problems[0].Line != 6 || problems[0].Hint == "" {
+			t.Errorf("joinPassword: %.40s:\n%s", value, lines(problems))
+		}
+		if all := lines(problems) + fmt.Sprint(problems); strings.Contains(all, "hunter2") || strings.Contains(all, "8675") {
+			t.Errorf("joinPassword: %.40s is repeated:\n%.1000s", value, all)
+		}
+	}
+	text := "apiVersion: gitopsd.dev/v1alpha1\nkind: Device\nmetadata: {name: gw-1, labels: {role: gateway}}\nspec: {vars: {my join_password: x}}\n"
+	if problems := load(t, repoOf(ruleFleet).with("devices/gw-1.yaml", text)).Problems; len(problems) != 1 || problems[0].Rule != ruleForm || !strings.Contains(problems[0].Message, "my join_password") {
+		t.Errorf("of a name:\n%s", lines(problems))
+	}
+	_, slips := ReadCompose("web", []byte("services:\n  web:\n    image: x\n    environment:\n      PASSWORD: *hunter2\n"))
+	if len(slips) != 1 || slips[0].Line != 5 || strings.Contains(fmt.Sprint(slips), "hunter2") || strings.Contains(fmt.Sprint(slips), "not allowed") {
+		t.Errorf("of a compose file: %+v", slips)
+	}
+	if _, err := KubeImages([]byte("kind: Secret\nstringData: {password: *hunter2}\n")); err == nil || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("of a Kubernetes file: %v", err)
+	}
+}
+
 // What is no YAML any more may have any problem, and none repeats anything of a
 // value.
 func TestSealedIsNotRepeated_NoYAML(t *testing.T) {

@@ -87,7 +87,7 @@ func syntaxProblem(err error, data []byte, documents int) Problem {
 	}
 	if m := unknownAnchor.FindStringSubmatch(err.Error()); m != nil {
 		p.Line, p.Column = aliasPosition(data, m[1])
-		p.Rule, p.Message, p.Hint = ruleAlias, noAliases, aliasHint
+		p.Rule, p.Message, p.Hint = ruleAlias, noAnchor, aliasHint
 		return p
 	}
 	_, p.Message = parserLine(err)
