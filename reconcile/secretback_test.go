@@ -61,30 +61,30 @@ func TestSecret_GoneWithoutTheKey(t *testing.T) {
 	d.is("with the key", plainOne, "one\n")
 }
 
-// Power goes at every operation of an update that drops a secret, and of one
-// that has to give it back.
-func TestSecret_CrashDropped(t *testing.T) {
-	for _, fails := range []bool{false, true} {
-		var d *secretDevice
-		prepare := func(t *testing.T) *device {
-			d = onFirst(t)
-			var more tree
-			if fails {
-				more = hook("afterUpdating", "/bin/false")
-				d.loseKey()
-			}
-			d.assign(2, "v1.1.0", filesSpec(map[string]string{"/etc/edge/beside": "two\n"}, more))
-			return d.device
+// Power goes at every operation of an update that drops a secret.
+func TestSecret_CrashDropped(t *testing.T) { crashDropped(t, false) }
+
+// crashDropped has the update fail, without the key, or not.
+func crashDropped(t *testing.T, fails bool) {
+	var d *secretDevice
+	prepare := func(t *testing.T) *device {
+		d = onFirst(t)
+		var more tree
+		if fails {
+			more = hook("afterUpdating", "/bin/false")
+			d.loseKey()
 		}
-		crashEverywhere(t, prepare, func(t *testing.T, _ *device, where string) {
-			d.settle()
-			if fails {
-				d.is(where, plainOne, "one\n")
-			} else if got := d.content(secretFile); got != "" || d.content("/etc/edge/beside") != "two\n" {
-				t.Errorf("%s: the secret is %q", where, got)
-			}
-			d.shown.WriteString("nobody asked")
-			d.silent()
-		})
+		d.assign(2, "v1.1.0", filesSpec(map[string]string{"/etc/edge/beside": "two\n"}, more))
+		return d.device
 	}
+	crashEverywhere(t, prepare, func(t *testing.T, _ *device, where string) {
+		d.settle()
+		if fails {
+			d.is(where, plainOne, "one\n")
+		} else if got := d.content(secretFile); got != "" || d.content("/etc/edge/beside") != "two\n" {
+			t.Errorf("%s: the secret is %q", where, got)
+		}
+		d.shown.WriteString("nobody asked")
+		d.silent()
+	})
 }

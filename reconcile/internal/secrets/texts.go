@@ -132,10 +132,11 @@ func piecesOf(line string) []string {
 			pieces = append(pieces, strings.TrimSpace(value), strings.Trim(value, marks))
 		}
 	}
-	if all := setting.FindAllStringSubmatch(line, -1); len(all) > 1 {
-		for _, one := range all {
-			pieces = append(pieces, one[1]+one[2]+one[3])
-		}
+	if strings.Count(line, "=")+strings.Count(line, ":") < 2 {
+		return pieces
+	}
+	for _, one := range setting.FindAllStringSubmatch(line, -1) {
+		pieces = append(pieces, one[1]+one[2]+one[3])
 	}
 	return pieces
 }
