@@ -75,7 +75,8 @@ func (p *pass) subject(changes map[string]string) string {
 	}
 	say(p.result.Ended, "failed", is(schema.OutcomeFailed))
 	say(p.result.Ended, "lost on", is(schema.OutcomeLost))
-	say(p.result.Ended, "refused", is(schema.OutcomeRefused, schema.OutcomeExhausted))
+	say(p.result.Ended, "refused", is(schema.OutcomeRefused))
+	say(p.result.Ended, "used up the tries for", is(schema.OutcomeExhausted))
 	say(p.result.Assigned, "gets", func(Move) bool { return true })
 	say(p.started, "started", func(Move) bool { return true })
 	say(p.result.Ended, "done:", is(schema.OutcomeOK))
