@@ -33,18 +33,19 @@ const maxIdentity = 64 << 10
 // one with a key of SSH.
 type Identities []string
 
-// Open gives what is in a secret. The error is [ErrNoIdentity], with what is
-// wrong with the files if anything is, or about the secret itself.
+// Open gives what is in a secret. The error is [ErrNoIdentity], with each file
+// and why it is no help, or about the secret itself. An agent that was not
+// restarted knows only the files of its start: that is seen by their names.
 func (files Identities) Open(sealed string) ([]byte, error) {
 	if len(sealed) > schema.MaxSecret {
 		return nil, errDamaged
 	}
-	keys, trouble := files.read()
+	keys, useless := files.read()
 	opened, err := age.Decrypt(armor.NewReader(strings.NewReader(sealed)), append(keys, nobody{})...)
 	var none *age.NoIdentityMatchError
 	switch {
 	case errors.As(err, &none):
-		return nil, fmt.Errorf("%w%s", ErrNoIdentity, trouble)
+		return nil, fmt.Errorf("%w%s", ErrNoIdentity, useless)
 	case err != nil:
 		return nil, errDamaged
 	}
@@ -60,16 +61,22 @@ type nobody struct{}
 
 func (nobody) Unwrap([]*age.Stanza) ([]byte, error) { return nil, age.ErrIncorrectIdentity }
 
-// read gives the keys that can be read, and says what is wrong with the others.
-func (files Identities) read() (keys []age.Identity, trouble string) {
+// read gives the keys that can be read, and why each file is no help if none of
+// them opens a secret.
+func (files Identities) read() (keys []age.Identity, useless string) {
+	if len(files) == 0 {
+		return nil, "; secrets.identities named none when the agent started"
+	}
 	for _, file := range files {
 		found, err := readIdentity(file)
 		if err != nil {
-			trouble += "; " + file + ": " + err.Error()
+			useless += "; " + file + ": " + err.Error()
+		} else {
+			useless += "; " + file + ": it is for another key"
 		}
 		keys = append(keys, found...)
 	}
-	return keys, trouble
+	return keys, useless
 }
 
 // readIdentity reads one file. A pipe would keep the agent waiting.
