@@ -301,10 +301,20 @@ func TestTagThatCannotComeBack(t *testing.T) {
 
 func TestCheckRefuses(t *testing.T) {
 	w := stocked(t)
-	spec := specOf(map[string]map[string]string{"web": {"web.container": "[Container]\nNonsense=1\n"}})
-	err := w.agent().Check(context.Background(), spec, nil)
-	if f := failure.From(err); f.Class != schema.ClassPermanent || !strings.Contains(err.Error(), `converting "web.container": unsupported key 'Nonsense'`) || strings.Contains(err.Error(), w.dir) {
-		t.Errorf("got %v", err)
+	bad, good := "[Container]\nNonsense=1\n", container("reg/web:1", "")
+	for others, files := range map[string]map[string]string{
+		"none":   {"web.container": bad},
+		"before": {"db.container": good, "web.container": bad},
+		"around": {"db.container": good, "web.container": bad, "x.container": bad, "z.container": good},
+	} {
+		err := w.agent().Check(context.Background(), specOf(map[string]map[string]string{"web": files}), nil)
+		f := failure.From(err)
+		if f.Class != schema.ClassPermanent || !strings.HasPrefix(f.Output, `converting "web.container": unsupported key 'Nonsense' in group`) || strings.Contains(err.Error(), w.dir) {
+			t.Errorf("with others %s: %v", others, err)
+		}
+		if n := strings.Count(f.Output, "converting"); n != len(files)/2 && n != 1 || strings.Contains(f.Output, "ExecStart") {
+			t.Errorf("with others %s it says: %s", others, f.Output)
+		}
 	}
 	own := specOf(map[string]map[string]string{"web": {"gitopsd-agent.container": container("reg/web:1", "")}})
 	if err := w.agent().Check(context.Background(), own, nil); err == nil || !strings.Contains(err.Error(), "agent") {

@@ -299,7 +299,7 @@ func (w *world) run(_ context.Context, argv []string, _ string, env []string, _,
 
 // generatorOf makes of quadlet files what podman's generator shows of them.
 func generatorOf(dir string) (string, error) {
-	var out strings.Builder
+	var out, refused strings.Builder
 	found, err := filepath.Glob(filepath.Join(dir, "*", "*"))
 	if err != nil {
 		return "", err
@@ -313,7 +313,8 @@ func generatorOf(dir string) (string, error) {
 			return "", err
 		}
 		if strings.Contains(string(text), "Nonsense=") {
-			return "", exit(1, "quadlet-generator[7]: Loading source unit file "+p+"\nquadlet-generator[7]: converting \""+filepath.Base(p)+"\": unsupported key 'Nonsense'")
+			fmt.Fprintf(&refused, "converting %q: unsupported key 'Nonsense' in group 'Container' in %s\n", filepath.Base(p), p)
+			continue
 		}
 		name := filepath.Base(p)
 		kind := filepath.Ext(name)
@@ -326,6 +327,9 @@ func generatorOf(dir string) (string, error) {
 		default:
 			return "", fmt.Errorf("%s is not faked", p)
 		}
+	}
+	if refused.Len() > 0 { // which it tells behind what it makes of the others
+		return out.String(), exit(1, "[Service]\nExecStart=cut\nquadlet-generator[7]: Loading source unit file "+found[0]+"\n"+out.String()+"quadlet-generator[7]: "+refused.String())
 	}
 	return out.String(), nil
 }

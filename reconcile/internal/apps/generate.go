@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -112,22 +113,22 @@ func (c *Controller) sweepCheck(dir string) error {
 }
 
 // refused makes a failure of what the generator said, without the lines that
-// only tell what it reads and with the paths that a person knows.
+// only tell what it reads and with the paths that a person knows. It says why
+// behind the units that it makes of the other files.
 func refused(err error, host string) error {
 	var exit *hooks.Exit
 	if !errors.As(err, &exit) || exit.Timeout {
 		return failure.Retryable(component, "", "podman's generator: %w", err)
 	}
 	var lines []string
+	ofUnit := generatorWords.MatchString(exit.Output) // whose beginning may be cut
 	for line := range strings.SplitSeq(exit.Output, "\n") {
-		if line = strings.TrimPrefix(line, "quadlet-generator["); strings.Contains(line, "Loading source unit file") {
+		if own := generatorWords.FindString(line); own != "" {
+			line, ofUnit = line[len(own):], false
+		}
+		ofUnit = ofUnit || strings.HasPrefix(line, "---")
+		if ofUnit || strings.Contains(line, "Loading source unit file") {
 			continue
-		}
-		if _, said, ok := strings.Cut(line, "]: "); ok {
-			line = said
-		}
-		if strings.HasPrefix(line, "---") || strings.HasPrefix(line, "[") {
-			break // what it makes of the others follows
 		}
 		if line = strings.TrimSpace(strings.ReplaceAll(line, host+"/", "")); line != "" {
 			lines = append(lines, line)
@@ -140,6 +141,9 @@ func refused(err error, host string) error {
 	}
 	return f
 }
+
+// generatorWords begins a line of the generator's own, which more may follow.
+var generatorWords = regexp.MustCompile(`(?m)^quadlet-generator\[\d+\]: `)
 
 // readUnits reads what the generator shows: each unit behind a line with its
 // name, in the form of unit files.
