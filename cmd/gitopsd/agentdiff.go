@@ -134,6 +134,9 @@ func (a *app) comparedTo(ctx context.Context, d *device, file string, secrets bo
 	if _, document := spec["apiVersion"]; document {
 		spec, _ = spec["spec"].(map[string]any) // render -o json
 	}
+	if spec == nil { // a render that failed; a spec of nothing is {}
+		return nil, withHint(fmt.Errorf("read the spec in %s: there is no spec in it", file), "gitopsd render DEVICE writes one")
+	}
 	c, err := reconcile.CompareSpec(ctx, d.state, spec, secrets)
 	if err != nil {
 		return nil, permission(err)
