@@ -210,9 +210,12 @@ func (w *world) runCompose(argv []string, line string) (out string, err error, m
 			}
 		}
 		return "", nil, true
-	case strings.Contains(line, "podman logs"):
+	case strings.Contains(line, " logs --tail"):
 		if !strings.Contains(line, "2>&1") {
 			return "", nil, true // it writes what the program wrote to its standard error there
+		}
+		if !strings.Contains(line, "--log-level=error") {
+			return "nothing works here\ntime=\"2026-11-30T11:41:12Z\" level=warning msg=\"podman warns\"", nil, true
 		}
 		return "nothing works here", nil, true
 	case argv[0] == "podman" && strings.Contains(line, " pod_"):

@@ -41,9 +41,10 @@ func (c *Controller) words(ctx context.Context, p *patient) string {
 }
 
 // containerWords are what containers have written in both of their streams: most
-// programs tell their end in the second one.
+// programs tell their end in the second one. What podman itself warns of goes
+// there, too, and is none of theirs.
 func (c *Controller) containerWords(ctx context.Context, names []string) string {
-	const script = `exec podman logs --tail "$2" ${3:+--since "$3"} "$1" 2>&1`
+	const script = `exec podman --log-level=error logs --tail "$2" ${3:+--since "$3"} "$1" 2>&1`
 	names = names[:min(len(names), wordsOf)]
 	var all []string
 	for _, name := range names {

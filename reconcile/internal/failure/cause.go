@@ -1,6 +1,7 @@
 package failure
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 )
@@ -13,23 +14,27 @@ const causeWidth = 160
 // podman and the common loggers write one.
 var causal = regexp.MustCompile(`(^|[\s"'\[(])(?:(?i:panic|fatal|error|fatal error|critical)\]?:\s|[\w.]*(?:Error|Exception):\s|(?:ERROR|FATAL|CRITICAL|PANIC|EMERG|error|fatal|emerg)[\]"]|level=(?i:error|fatal|panic)\b|"level":\s?"(?i:error|fatal|panic))|^(?:\S+ \| )?(?:ERROR|FATAL|CRITICAL|PANIC)\b`)
 
+// warning is what podman writes beside an error, or before it tries again, with
+// the error that made it do so.
+var warning = regexp.MustCompile(`^(?:\S+ \| )?(?:time=\S+ )?level=warning\b`)
+
 // Cause is the line of a program's output that tells best what was wrong: the
-// last that looks like it, else the last one.
+// last that looks like it, else the last one. A warning is it only where there
+// is nothing else.
 func Cause(output string) string {
-	last, cause := "", ""
+	warned, last, cause := "", "", ""
 	for line := range strings.SplitSeq(output, "\n") {
-		line = strings.TrimSpace(line)
-		if line == "" {
-			continue
-		}
-		if last = line; causal.MatchString(line) {
-			cause = line
+		switch line = strings.TrimSpace(line); {
+		case line == "":
+		case warning.MatchString(line):
+			warned = line
+		case causal.MatchString(line):
+			last, cause = line, line
+		default:
+			last = line
 		}
 	}
-	if cause == "" {
-		cause = last
-	}
-	return cause
+	return cmp.Or(cause, last, warned)
 }
 
 // shortCause keeps the beginning, which names what was tried, and the end, where

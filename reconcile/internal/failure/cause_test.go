@@ -21,11 +21,21 @@ const podmanPull = `time="2026-11-30T08:41:12Z" level=warning msg="Failed, retry
 time="2026-11-30T08:41:13Z" level=warning msg="Failed, retrying in 1s ... (2/3). Error: initializing source docker://127.0.0.1:5000/edge:2: pinging container registry 127.0.0.1:5000: Get \"https://127.0.0.1:5000/v2/\": dial tcp 127.0.0.1:5000: connect: connection refused"
 Error: unable to copy from source docker://127.0.0.1:5000/edge:2: initializing source docker://127.0.0.1:5000/edge:2: pinging container registry 127.0.0.1:5000: Get "https://127.0.0.1:5000/v2/": dial tcp 127.0.0.1:5000: connect: connection refused`
 
+// cgroups is what podman warns of whatever it is asked for.
+const cgroups = "time=\"2026-11-30T11:41:12Z\" level=warning msg=\"Using cgroups-v1 which is deprecated in favor of cgroups-v2. Set environment variable `PODMAN_IGNORE_CGROUPSV1_WARNING` to hide this warning.\""
+
 func TestCause(t *testing.T) {
 	for _, c := range []struct{ output, want string }{
 		{goPanic, "panic: listen tcp 10.99.0.1:8080: bind: cannot assign requested address"},
 		{goPanic + "\n" + strings.ReplaceAll(goPanic, "10.99.0.1", "10.99.0.2"), "panic: listen tcp 10.99.0.2:8080: bind: cannot assign requested address"},
 		{podmanPull, podmanPull[strings.LastIndexByte(podmanPull, '\n')+1:]},
+		{podmanPull + "\n" + podmanPull[:strings.LastIndexByte(podmanPull, '\n')], podmanPull[strings.LastIndexByte(podmanPull, '\n')+1:]},
+		{podmanPull[:strings.IndexByte(podmanPull, '\n')], podmanPull[:strings.IndexByte(podmanPull, '\n')]},
+		{"cannot listen on :9090: address already in use\n" + cgroups, "cannot listen on :9090: address already in use"},
+		{"shop_db_1 | no room\nshop_web_1 | " + cgroups, "shop_db_1 | no room"},
+		{"Error: no such image\n" + cgroups + "\nends", "Error: no such image"},
+		{cgroups, cgroups},
+		{"time=2026-11-30T08:50:01Z level=WARN msg=\"no line\"\nends with level=warning", "ends with level=warning"},
 		{"Traceback (most recent call last):\n  File \"/app/errors.py\", line 3, in <module>\n    s.bind((\"10.99.0.1\", 80))\nOSError: [Errno 99] Cannot assign requested address\nbye", "OSError: [Errno 99] Cannot assign requested address"},
 		{"Exception in thread \"main\" java.net.BindException: Address already in use\n\tat java.base/sun.nio.ch.Net.bind0(Native Method)", "Exception in thread \"main\" java.net.BindException: Address already in use"},
 		{"2026/11/30 08:50:01 [emerg] 1#1: bind() to 10.99.0.1:80 failed (99: Cannot assign requested address)\nexits now", "2026/11/30 08:50:01 [emerg] 1#1: bind() to 10.99.0.1:80 failed (99: Cannot assign requested address)"},
