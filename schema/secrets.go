@@ -8,7 +8,11 @@ import (
 )
 
 var (
-	secretName  = regexp.MustCompile(`(?i)(^|_)(passw(or)?d|passphrase|secret|api_?key|private_?key|access_?key|auth_?token|token|credentials?)([0-9]*$|_)`)
+	// secretName is glued to another word, too: MQTTPASSWORD, DBPASS. PASS alone
+	// is what tests say.
+	secretName = regexp.MustCompile(`(?i)(passw(or)?d|passphrase|secret|api_?key|private_?key|access_?key|token|credentials?)([0-9]*$|_)` +
+		`|([a-z0-9]_?pass|pwd|(^|_|root|db)pw)[0-9]*$`)
+	passWord    = regexp.MustCompile(`(?i)(^|_)(by|com|low|high|band|all|over|under|multi|encom)_?pass[0-9]*$`) // which is no secret
 	secretValue = regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY|^gh[pousr]_[A-Za-z0-9]{20,}|^github_pat_|^glpat-|^AKIA[0-9A-Z]{16}$|^xox[abprs]-|^AGE-SECRET-KEY-|^eyJ[A-Za-z0-9_-]{8,}\.eyJ`)
 	harmless    = regexp.MustCompile(`^$|^/|^\$|^(true|false|none|file|[0-9]{1,4})$`)
 	camelHump   = regexp.MustCompile(`([a-z0-9])([A-Z])`)
@@ -21,7 +25,8 @@ func SecretLike(name, value string) bool {
 	if secretValue.MatchString(value) {
 		return true
 	}
-	return !harmless.MatchString(value) && secretName.MatchString(camelHump.ReplaceAllString(name, "${1}_${2}"))
+	name = camelHump.ReplaceAllString(name, "${1}_${2}")
+	return !harmless.MatchString(value) && secretName.MatchString(name) && !passWord.MatchString(name)
 }
 
 // SecretVars are the values of a device's variables that look like secrets,

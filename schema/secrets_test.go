@@ -12,6 +12,10 @@ func TestSecretLike(t *testing.T) {
 	}{
 		{"wifi_password", "hunter2", true}, {"apiKey", "abc", true}, {"x", "-----BEGIN EC PRIVATE KEY-----", true},
 		{"token", "/run/secrets/token", false}, {"dns", "192.0.2.53", false}, {"tokens_per_minute", "60", false}, {"password", "", false},
+		{"DBPASS", "hunter2", true}, {"MQTTPASSWORD", "hunter2", true}, {"ADMIN_PW", "hunter2", true}, {"dbPass", "hunter2", true}, {"DB_PASS2", "hunter2", true},
+		{"ROOTPW", "hunter2", true}, {"REDISPWD", "hunter2", true}, {"STRIPEAPIKEY", "abc", true}, {"accesstoken", "abc", true},
+		{"PASS", "connectivity", false}, {"bypass", "eth0", false}, {"LOWPASS", "20000", false}, {"highPass", "20000", false}, {"compass", "north", false},
+		{"pass_through", "lan", false}, {"passwordless", "yes", false}, {"OLDPWD", "/root", false}, {"maxtokens", "40960", false},
 	} {
 		if got := SecretLike(c.name, c.value); got != c.want {
 			t.Errorf("%s=%s: got %v", c.name, c.value, got)
