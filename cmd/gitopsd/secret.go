@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -123,6 +124,9 @@ another text for another version.`, schema.MaxSecret>>10),
 		}
 		if err != nil {
 			return fmt.Errorf("read the secret: %w", err)
+		}
+		if len(bytes.TrimSpace(content)) == 0 { // a program before a pipe has failed
+			return withHint(usagef("the secret is empty"), "look whether what writes it works")
 		}
 		sealed, err := seal.Encrypt(content, keys...)
 		if err != nil {
