@@ -52,8 +52,8 @@ func (a *Agent) repair(ctx context.Context) (changed bool) {
 		if ctx.Err() != nil {
 			return false
 		}
-		a.noRepairBecause("drift could not be repaired", err)
-		a.driftReason = "drift could not be repaired: " + oneLine(err.Error())
+		a.noRepairBecause(schema.DriftUnrepaired, err)
+		a.driftReason = schema.DriftUnrepaired + ": " + oneLine(err.Error())
 		a.drift, _ = a.files.Drift(whole, a.payload) // what can be told of it
 	}
 	if len(paths) > 0 {

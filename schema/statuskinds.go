@@ -318,6 +318,10 @@ type Report struct {
 	WouldChange *WouldChange `json:"wouldChange,omitempty"`
 }
 
+// DriftUnrepaired begins the [Report.DriftReason] of a device that could not be
+// made as its spec says again. It goes on trying, but a person should look.
+const DriftUnrepaired = "drift could not be repaired"
+
 // WouldChange is what separates a device from a spec that it only compares
 // itself with.
 type WouldChange struct {

@@ -30,7 +30,8 @@ func (v *DeviceView) hear(d *schema.DeviceStatus, r *schema.Report) {
 	}
 }
 
-// troubles list what does not run as it should, the worst first.
+// troubles list what does not run as it should, the worst first, and what
+// cannot be put right.
 func troubles(r *schema.Report) []string {
 	var list []string
 	for _, a := range r.Applications {
@@ -51,6 +52,9 @@ func troubles(r *schema.Report) []string {
 		if m.Level == schema.LevelCritical {
 			list = append(list, "monitor "+MonitorText(&m))
 		}
+	}
+	if strings.HasPrefix(r.DriftReason, schema.DriftUnrepaired) {
+		list = append(list, r.DriftReason)
 	}
 	return list
 }

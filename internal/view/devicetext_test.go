@@ -42,6 +42,21 @@ func TestFleetTextTrouble(t *testing.T) {
 	}
 }
 
+// Drift that is put right, or only told of, asks for nobody.
+func TestFleetTextUnrepairedDrift(t *testing.T) {
+	st := halted()
+	d := st.Devices["devices/gw-1.yaml"]
+	d.Observed.Online, d.Observed.InstallID = true, "i1"
+	st.Reports = map[string]*schema.Report{"gw-1": {InstallID: "i1", Drift: []string{"/etc/edge/key"},
+		DriftReason: "drift could not be repaired: /etc/edge/key: no identity of this device opens it"}}
+	wantText(t, fleetText(t, st, Look{}),
+		"gw-1  Current on v1.5.0, but drift could not be repaired: /etc/edge/key: no identity of this device opens it\n", "1/6   0       3        2")
+	st.Reports["gw-1"].DriftReason = "os: 1 is booted instead of 2"
+	if text := fleetText(t, st, Look{}); strings.Contains(text, ", but ") {
+		t.Errorf("drift that is only told of:\n%s", text)
+	}
+}
+
 func TestFleetTextObserving(t *testing.T) {
 	st := halted()
 	st.Devices["devices/gw-1.yaml"] = status("gw-1", "Observing", "only compares itself with v1.5.0; at noon: 3 things would change", func(d *schema.DeviceStatus) {

@@ -75,7 +75,8 @@ type DeviceView struct {
 	Failure      *Failure   `json:"failure,omitempty"` // of its newest attempt
 	AlsoHeld     []Hold     `json:"alsoHeld,omitempty"`
 	// Trouble is what does not run on the device by its newest report, whatever
-	// the verdict: applications, units, and monitors that are critical.
+	// the verdict: applications, units, monitors that are critical, and drift
+	// that could not be repaired.
 	Trouble []string `json:"trouble,omitempty"`
 	// Gone says that its document left the fleet repository: it is no device of
 	// its policy any more.
