@@ -11,7 +11,7 @@ import (
 const saidShown = 10
 
 // saidText is the end of what a program wrote, which a failure's message has
-// below its first line. Lines that are the same as the one before are counted.
+// below its first line. Lines that repeat, one or some by turns, are counted.
 func saidText(message string) string {
 	_, below, found := strings.Cut(strings.TrimSpace(message), "\n")
 	if !found {
@@ -20,20 +20,35 @@ func saidText(message string) string {
 	lines := strings.Split(below, "\n")
 	var shown []string
 	for len(lines) > 0 && len(shown) < saidShown {
-		last := lines[len(lines)-1]
-		same := 0
-		for same < len(lines) && lines[len(lines)-1-same] == last {
-			same++
+		n, times := repeated(lines, saidShown-len(shown))
+		turn := slices.Clone(lines[len(lines)-n:])
+		lines = lines[:len(lines)-n*times]
+		switch {
+		case times > 1 && n > 1:
+			turn[n-1] += fmt.Sprintf(" (these %d lines %d times)", n, times)
+		case times > 1:
+			turn[0] += fmt.Sprintf(" (%d times)", times)
 		}
-		lines = lines[:len(lines)-same]
-		if same > 1 {
-			last += fmt.Sprintf(" (%d times)", same)
-		}
-		shown = append(shown, last)
+		shown = append(turn, shown...)
 	}
 	if n := len(lines); n > 0 {
-		shown = append(shown, fmt.Sprintf("… %d more before: -o json has them", n))
+		shown = append([]string{fmt.Sprintf("… %d more before: -o json has them", n)}, shown...)
 	}
-	slices.Reverse(shown)
 	return strings.Join(shown, "\n")
+}
+
+// repeated says how many of the last lines repeat, at most so many, and how
+// often they are there: what leaves the fewest lines to read.
+func repeated(lines []string, most int) (n, times int) {
+	n, times = 1, 1
+	for of := 1; of <= min(most, len(lines)); of++ {
+		turn, same := lines[len(lines)-of:], 1
+		for end := len(lines) - of; end >= of && slices.Equal(lines[end-of:end], turn); end -= of {
+			same++
+		}
+		if of*(same-1) > n*(times-1) {
+			n, times = of, same
+		}
+	}
+	return n, times
 }

@@ -23,6 +23,11 @@ func TestSaidText(t *testing.T) {
 		{"it ends\nstarts\nno file\nno file\nno file\n", "starts\nno file (3 times)"},
 		{many, "… 20 more before: -o json has them\n" + many[strings.Index(many, "line 20"):]},
 		{"it ends\nbegins" + strings.Repeat("\nno file", 60), "begins\nno file (60 times)"},
+		{"it ends\nbegins" + strings.Repeat("\nstarts\nno file", 5), "begins\nstarts\nno file (these 2 lines 5 times)"},
+		{"it ends\nno file" + strings.Repeat("\nstarts\nno file", 5) + "\nbye\nbye", "no file\nstarts\nno file (these 2 lines 5 times)\nbye (2 times)"},
+		{"it ends" + strings.Repeat("\nstarts\nno file\nno file", 2), "starts\nno file\nno file (these 3 lines 2 times)"},
+		{many + strings.Repeat(many[strings.Index(many, "\nline 21"):], 3), "… 20 more before: -o json has them\nline 20" + many[strings.Index(many, "\nline 21"):] + " (these 9 lines 4 times)"},
+		{"it ends" + strings.Repeat(many[strings.Index(many, "\nline 19"):], 2), "… 12 more before: -o json has them" + many[strings.Index(many, "\nline 20"):]},
 	} {
 		if got := saidText(c.message); got != c.want {
 			t.Errorf("of %q:\n%s\nwant\n%s", c.message, got, c.want)
