@@ -46,7 +46,11 @@ func (pl *plan) check(d *device) finding {
 	case d.ProtocolVersion < p.MinProtocol:
 		return no(ByHand, fmt.Sprintf("its protocol %d is older than minProtocol %d: upgrade it by hand", d.ProtocolVersion, p.MinProtocol))
 	case len(d.Missing) > 0:
-		return no(NeedsAgent, "its agent does not offer "+few(slices.Sorted(slices.Values(d.Missing))))
+		reason := "its agent does not offer " + few(slices.Sorted(slices.Values(d.Missing)))
+		if slices.Contains(d.Missing, needsSecret) {
+			reason += "; its configuration names no secrets.identities"
+		}
+		return no(NeedsAgent, reason)
 	case d.held():
 		return no(Held, because("held", d.HeldReason))
 	}
@@ -63,6 +67,9 @@ func (pl *plan) check(d *device) finding {
 	}
 	return finding{}
 }
+
+// needsSecret is the capability that no newer agent brings, but a key.
+const needsSecret = "files.secret"
 
 // duplicateReason says how it ends, because nobody sees that it would.
 const duplicateReason = "two installations take turns under this name: give one of them its own; " +
