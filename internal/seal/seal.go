@@ -62,6 +62,9 @@ func recipient(line string) (age.Recipient, error) {
 	case strings.HasPrefix(line, "AGE-SECRET-KEY-"), strings.Contains(line, "PRIVATE KEY"):
 		return nil, errors.New("this is a private key: the public one is wanted, which begins with age1 or ssh-")
 	}
+	if f := strings.Fields(line); len(f) > 1 && strings.HasPrefix(f[1], "ssh-") {
+		return nil, errors.New("this is a line of ssh-keyscan: take the host's name off, so that it begins with ssh-")
+	}
 	return nil, errors.New("this is no public key: one begins with age1, ssh-ed25519 or ssh-rsa")
 }
 

@@ -36,6 +36,7 @@ func TestRecipients(t *testing.T) {
 		"none":          {"\n# nobody\n", 0, "there is no key"},
 		"a slip":        {"\n" + recipient[:len(recipient)-1], 0, "line 2: this is no public key of age"},
 		"a short host":  {host[:40], 0, "line 1: this is no public key of SSH"},
+		"of keyscan":    {"# gw-1:22 SSH-2.0\ngw-1,192.0.2.1 " + host, 0, "line 2: this is a line of ssh-keyscan: take the host's name off"},
 		"an identity":   {identity, 0, "line 1: this is a private key"},
 		"a key of ssh":  {"-----BEGIN OPENSSH PRIVATE KEY-----\n" + identity, 0, "line 1: this is a private key"},
 		"anything else": {"hello " + identity, 0, "line 1: this is no public key"},
