@@ -69,12 +69,12 @@ func TestProjectByHandIsInTheWay(t *testing.T) {
 		"that reg/web:1 was before": func(w *world, _ map[string]*fakeContainer) {
 			w.images["reg/web:1"], w.registry["reg/web:1"] = "new", "newer"
 		},
-		"shop_s0_1 in another way":    func(_ *world, p map[string]*fakeContainer) { p["s0"].made[6] = "io.podman.compose.config-hash=0" },
-		"shop_s1_1 in another way":    func(_ *world, p map[string]*fakeContainer) { p["s1"].made[12] = "A" },
-		"s1_1 in another way":         func(_ *world, p map[string]*fakeContainer) { p["s1"].made[12] = "A=b\nc" },
-		"container shop_s1_1 in anot": func(_ *world, p map[string]*fakeContainer) { p["s1"].made[1] = "play" },
-		"container shop_s0_1 in anot": func(_ *world, p map[string]*fakeContainer) { p["s0"].made = nil },
-		"does not say what it would":  func(w *world, _ map[string]*fakeContainer) { w.mute = true },
+		"shop_s0_1 in another way;":                       func(_ *world, p map[string]*fakeContainer) { p["s0"].made[6] = "io.podman.compose.config-hash=0" },
+		"shop_s1_1 in another way, and its variable A is": func(_ *world, p map[string]*fakeContainer) { p["s1"].made[12] = "A" },
+		"s1_1 in another way, and its variable A is":      func(_ *world, p map[string]*fakeContainer) { p["s1"].made[12] = "A=b\nc" },
+		"container shop_s1_1 in anot":                     func(_ *world, p map[string]*fakeContainer) { p["s1"].made[1] = "play" },
+		"container shop_s0_1 in anot":                     func(_ *world, p map[string]*fakeContainer) { p["s0"].made = nil },
+		"does not say what it would":                      func(w *world, _ map[string]*fakeContainer) { w.mute = true },
 	} {
 		w := byHand(t, spec)
 		change(w, w.projects["shop"])
@@ -90,6 +90,24 @@ func TestProjectByHandIsInTheWay(t *testing.T) {
 		w.mute = false
 		delete(w.projects, "shop") // as somebody has read
 		w.must(spec)
+	}
+}
+
+// Of what somebody's shell had, the names are told, and never what they held.
+func TestVariablesNotProven(t *testing.T) {
+	would := "true run --name=shop_api_1 -d -e A=b -e GREETING= -e TZ=UTC image sh -c -e X=1\nINFO:podman_compose:true run --name=shop_db_1 -d -e DB_PASSWORD=hunter2hunter2 image\n"
+	for _, c := range []struct{ made, want string }{
+		{"--name=shop_api_1 -d -e A=b -e TZ=UTC image", ""},
+		{"--name=shop_api_1 -d -e A=b -e GREETING=hunter2 -e TZ=UTC image", ", and its variable GREETING is not proven to be the same"},
+		{"--name=shop_api_1 -e A -e DB_PASSWORD=hunter2hunter2 -e A=b2 image", ", and its variables A, DB_PASSWORD are not proven to be the same"},
+		{"--name=shop_api_1 -e ;ls=hunter2 -e", ""},
+		{"--name=shop_api_1 -e A1= -e A2= -e A3= -e A4= -e A5=", ", and its variables A1, A2, A3, … are not proven to be the same"},
+		{"--name=shop_none_1 -e A=b", ""},
+		{"", ""},
+	} {
+		if got := unproven(append([]string{"podman", "run"}, strings.Fields(c.made)...), would); got != c.want {
+			t.Errorf("made with %s: %q, want %q", c.made, got, c.want)
+		}
 	}
 }
 
