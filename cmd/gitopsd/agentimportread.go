@@ -197,7 +197,7 @@ func (i *imported) content(f *reconcile.LiveFile) map[string]any {
 		i.notes = append(i.notes, fmt.Sprintf("%s: %s, and all who can read the repository will; give it another secret if that is not meant", f.Path, why))
 	default:
 		i.refused = append(i.refused, withHint(fmt.Errorf("import %s: %s, and all who read the repository would", f.Path, why),
-			"leave secrets in a file of the device, and name its path where they are needed (EnvironmentFile=, env_file); --secrets takes it all the same"))
+			"make it the secret of a file with gitopsd secret encrypt, or leave it in a file of the device, and name its path where it is needed (EnvironmentFile=, env_file); --secrets takes it all the same"))
 	}
 	switch {
 	case text && (len(f.Data) <= largestInline || i.options.to == ""):
