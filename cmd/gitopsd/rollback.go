@@ -17,8 +17,9 @@ func rollbackCommand(a *app) *cobra.Command {
 		Use:   "rollback POLICY [DIR]",
 		Short: "Take the devices of a policy back to an earlier version",
 		Long: `Set targetVersion of a policy back, and name the version that is left in
-rollbackFrom, without which no device goes down; in the fleet repository in DIR
-(default: here). The change is printed; the commit is yours.
+rollbackFrom, without which no device goes down, with the releases in between,
+which devices may be on; in the fleet repository in DIR (default: here). The
+change is printed; the commit is yours.
 
 Without --to the target is what it was before, as the git history of the file
 has it, or the newest release below the present one. It is never a version
@@ -88,13 +89,33 @@ func (t *workTree) rollback(ctx context.Context, name, to string) (edited, error
 		return edited{}, withHint(usagef("%s is not older than %s, so this is no rollback", to, from), "%s; older releases are %s",
 			command("gitopsd set-version "+shellWord(name)+" "+shellWord(to), t.dir), or(some(olderReleases(versions, from)), "none"))
 	}
-	c, err := t.edit(file, form,
-		step{path: []string{"spec", "targetVersion"}, value: to},
-		step{path: []string{"spec", "rollbackFrom"}, value: from, more: true})
+	steps := []step{{path: []string{"spec", "targetVersion"}, value: to}}
+	for _, v := range append([]string{from}, olderReleases(versions, from)...) {
+		if older(to, v) { // a device that failed the newest is on one in between
+			steps = append(steps, step{path: []string{"spec", "rollbackFrom"}, value: v, more: true})
+		}
+	}
+	c, err := t.edit(file, form, steps...)
 	return edited{
 		changes: []fileChange{c}, message: subject("%s: back from %s to %s", name, from, to), notes: standsStill(policy),
-		already: fmt.Sprintf("%s goes back from %s to %s already", name, from, to),
+		already: fmt.Sprintf("%s goes back from %s to %s already", name, from, to), after: t.planWithStatus(),
 	}, err
+}
+
+// planWithStatus is the command for a plan that knows what devices are on,
+// which the repository tells that a work tree was cloned from; none where that
+// is not known.
+func (t *workTree) planWithStatus() []string {
+	local, err := openLocalGit(t.dir, schema.ServeSpec{})
+	if err != nil || local == nil {
+		return nil
+	}
+	defer local.repo.Close()
+	origin := originOf(t.dir, local.repo)
+	if origin == "" {
+		return nil
+	}
+	return []string{command("gitopsd plan", t.dir) + " --repo " + shellWord(redact(origin))}
 }
 
 // earlier is the version that a policy had before the present one, or the
