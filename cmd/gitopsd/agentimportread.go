@@ -154,9 +154,10 @@ func (i *imported) quadlets(app *reconcile.LiveApplication, taken map[string]str
 // compose is a compose file as a spec writes it, with what a release may not
 // take over of the project that runs.
 func (i *imported) compose(name string, c *reconcile.LiveCompose) map[string]any {
-	one := i.content(c.File)
-	if c.Env != nil {
-		one["envFile"] = i.content(c.Env)
+	one, variables := i.content(c.File), "env"
+	if c.Env != nil { // and a release has them in one place
+		variables = "envFile"
+		one[variables] = i.content(c.Env)
 	}
 	if c.Runs {
 		i.notes = append(i.notes, fmt.Sprintf("the containers of the project %s are taken over where podman-compose would make them in no other way, which gitopsd agent diff says; otherwise the first release is refused until they are removed", name))
@@ -165,7 +166,7 @@ func (i *imported) compose(name string, c *reconcile.LiveCompose) map[string]any
 	}
 	i.notes = append(i.notes,
 		fmt.Sprintf("what starts the project %s with the machine now, such as a unit of systemd, is not in the document: disable it when the first release is there, without stopping it", name),
-		fmt.Sprintf("variables of %s that came from the environment of a shell are not in the document; those that it needs belong into env", c.File.Path))
+		fmt.Sprintf("variables of %s that came from the environment of a shell are not in the document; those that it needs belong into %s", c.File.Path, variables))
 	return one
 }
 
