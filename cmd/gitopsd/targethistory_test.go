@@ -44,7 +44,7 @@ func TestRollbackFollowsTheHistory(t *testing.T) {
 	gitserver.Git(t, root, "worktree", "add", "-q", "-b", "other", linked)
 	for _, dir := range []string{filepath.Join(linked, "ops", "fleet"), dir} {
 		code, stdout, stderr := gitopsd(t, "rollback", "gateways", dir)
-		if code != 0 || !strings.Contains(stdout, "\n+  targetVersion: v1.0.0\n+  rollbackFrom: [v1.2.0]\n") {
+		if code != 0 || !strings.Contains(stdout, "\n+  targetVersion: v1.0.0\n+  rollbackFrom: [v1.2.0, v1.1.0]\n") {
 			t.Errorf("%s: exit code %d\n%s%s", dir, code, stdout, stderr)
 		}
 	}
@@ -53,7 +53,7 @@ func TestRollbackFollowsTheHistory(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(dir, "policies/gateways.yaml")
-	text := strings.Replace(readFile(t, dir, "policies/gateways.yaml"), "  targetVersion: v1.0.0\n  rollbackFrom: [v1.2.0]\n", "  targetVersion: v1.2.0\n", 1)
+	text := strings.Replace(readFile(t, dir, "policies/gateways.yaml"), "  targetVersion: v1.0.0\n  rollbackFrom: [v1.2.0, v1.1.0]\n", "  targetVersion: v1.2.0\n", 1)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestRollbackFollowsTheHistory(t *testing.T) {
 	if code, _, stderr := gitopsd(t, "set-version", "gateways", "v1.0.0", dir); code != 0 {
 		t.Fatal(stderr)
 	}
-	text = strings.Replace(readFile(t, dir, "policies/gateways.yaml"), "  rollbackFrom: [v1.2.0]\n", "", 1)
+	text = strings.Replace(readFile(t, dir, "policies/gateways.yaml"), "  rollbackFrom: [v1.2.0, v1.1.0]\n", "", 1)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
