@@ -49,8 +49,8 @@ type Config struct {
 	BootTimeout    time.Duration // from a boot until post-actions must have succeeded
 	Protected      []string      // further paths that no spec may touch: the agent's configuration and keys
 	Identities     []string      // files with the keys that open the secrets of specs
-	// Warnings are those of the agent's own configuration now, for reports; nil =
-	// there are none.
+	// Warnings are those of the agent's own configuration now, for reports and
+	// for whoever asks beside the work; nil = there are none.
 	Warnings func() []string
 	Now      func() time.Time
 	// Uptime is the time since boot, which nobody can set; whatever is waited

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -203,6 +204,30 @@ func TestCompareShowsNoSecrets(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Who has mended the configuration and asks at once is told of it at once.
+func TestStandingHasTheWarningsOfNow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := bubbleDevice(t)
+		var mended atomic.Bool
+		d.cfg.Warnings = func() []string {
+			if mended.Load() {
+				return nil
+			}
+			return []string{"agent.yaml is bad"}
+		}
+		r := d.start()
+		synctest.Wait()
+		if got := r.agent.Standing().Report.Warnings; len(got) != 1 {
+			t.Errorf("before: %q", got)
+		}
+		mended.Store(true)
+		if got := r.agent.Standing().Report.Warnings; len(got) > 0 {
+			t.Errorf("mended: %q", got)
+		}
+		r.end(t)
+	})
 }
 
 func TestPollNow(t *testing.T) {

@@ -57,11 +57,14 @@ type shown struct {
 	standing Standing
 }
 
-// Standing may be called at any time while the agent runs.
+// Standing may be called at any time while the agent runs. Its warnings are
+// those of now: who has just mended the configuration asks for nothing else.
 func (a *Agent) Standing() Standing {
+	warnings := a.warnings()
 	a.shown.mu.Lock()
 	defer a.shown.mu.Unlock()
 	s := a.shown.standing
+	s.Report.Warnings = warnings
 	if s.Contact != nil {
 		c := *s.Contact
 		s.Contact = &c
