@@ -69,7 +69,11 @@ func (h *discreet) told(a slog.Attr) slog.Attr {
 }
 
 func (h *discreet) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return &discreet{h.Handler.WithAttrs(attrs), h.texts}
+	told := make([]slog.Attr, len(attrs))
+	for i, a := range attrs {
+		told[i] = h.told(a)
+	}
+	return &discreet{h.Handler.WithAttrs(told), h.texts}
 }
 
 func (h *discreet) WithGroup(name string) slog.Handler {

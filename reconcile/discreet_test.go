@@ -1,8 +1,12 @@
 package reconcile
 
 import (
+	"errors"
+	"log/slog"
 	"strings"
 	"testing"
+
+	"github.com/gitopsd/gitopsd/reconcile/internal/secrets"
 )
 
 // What programs have read they tell: the hooks of an update, of which the last
@@ -37,5 +41,17 @@ echo "mqtt-login=$(cat $p)"; printf '%0200d %s %0100d\n' 0 "$(cat $p)" 0; exit 1
 		if !strings.Contains(d.log.String(), "[secret]") {
 			t.Errorf("%s: the log has\n%s", name, d.log.String())
 		}
+	}
+}
+
+// Whatever a logger was given before it is used is told as little.
+func TestLogIsDiscreet(t *testing.T) {
+	var texts secrets.Texts
+	texts.Remember([]byte("marlin-swims-deep\n"))
+	var out strings.Builder
+	log := slog.New(&discreet{Handler: slog.NewTextHandler(&out, nil), texts: &texts})
+	log.With("error", errors.New("refused marlin-swims-deep")).WithGroup("of").With("said", "marlin-swims-deep").Warn("it ends", "line", "marlin-swims-deep")
+	if got := out.String(); strings.Contains(got, "marlin") || strings.Count(got, "[secret]") != 3 {
+		t.Errorf("the log has %s", got)
 	}
 }

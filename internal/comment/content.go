@@ -113,7 +113,7 @@ func elementLines(ch *preview.Change) string {
 		words = append(words, fmt.Sprintf("and %d more", more))
 	}
 	if ch.Content != nil {
-		words = append(words, size(ch.Content))
+		words = append(words, view.ContentText(ch.Content, prose))
 	}
 	text := "- " + element(ch)
 	switch {
@@ -149,30 +149,6 @@ func field(op string, f preview.Field) string {
 		return name + value(f.To)
 	}
 	return name + value(f.From) + " → " + value(f.To)
-}
-
-// size says what becomes of the content of a file.
-func size(c *preview.Content) string {
-	var text string
-	switch {
-	case c.From < 0:
-		text = view.BytesText(c.To)
-	case c.To < 0:
-		text = "no content any more"
-	case c.From == c.To:
-		text = "content of " + view.BytesText(c.To)
-	default:
-		text = "content " + view.BytesText(c.From) + " → " + view.BytesText(c.To)
-	}
-	switch {
-	case c.Binary:
-		text = "binary, " + text
-	case c.Hidden != "":
-		text += ", not shown: " + prose(c.Hidden)
-	case c.From >= 0 && c.Inserted+c.Deleted > 0:
-		text += fmt.Sprintf(" (+%d −%d)", c.Inserted, c.Deleted)
-	}
-	return text
 }
 
 // difference is a block with the lines of a content that differ.

@@ -40,33 +40,30 @@ func restarts(from, to map[string]any) []string {
 // startedUnits are those that were not to run and are, sorted, and the new ones
 // with a file of their own. One without may be the system's, and run already.
 func startedUnits(from, to map[string]any) []string {
-	before, _ := from[sectionUnits].(map[string]any)
-	after, _ := to[sectionUnits].(map[string]any)
-	var list []string
-	for name, v := range after {
-		unit, _ := v.(map[string]any)
-		isNew := before[name] == nil && hasFile(unit)
-		if unit["state"] == schema.UnitStarted && (isNew || isStopped(from, name)) {
-			list = append(list, name)
-		}
-	}
-	slices.Sort(list)
-	return list
+	return unitsThat(from, to, func(name string, unit map[string]any, isNew bool) bool {
+		return unit["state"] == schema.UnitStarted && (isNew || isStopped(from, name))
+	})
 }
 
 // stoppedUnits are those that are not to run any more, sorted.
 func stoppedUnits(from, to map[string]any) []string {
+	return unitsThat(from, to, func(name string, _ map[string]any, isNew bool) bool {
+		return isStopped(to, name) && !isStopped(from, name) && !isNew
+	})
+}
+
+// unitsThat are those of a spec that something is true of, sorted; isNew are the
+// ones that come with it and a file of their own.
+func unitsThat(from, to map[string]any, is func(name string, unit map[string]any, isNew bool) bool) []string {
 	before, _ := from[sectionUnits].(map[string]any)
 	after, _ := to[sectionUnits].(map[string]any)
 	var list []string
-	for name, v := range after {
-		unit, _ := v.(map[string]any)
-		isNew := before[name] == nil && hasFile(unit)
-		if isStopped(to, name) && !isStopped(from, name) && !isNew {
+	for _, name := range slices.Sorted(maps.Keys(after)) {
+		unit, _ := after[name].(map[string]any)
+		if is(name, unit, before[name] == nil && hasFile(unit)) {
 			list = append(list, name)
 		}
 	}
-	slices.Sort(list)
 	return list
 }
 

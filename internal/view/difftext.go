@@ -92,7 +92,7 @@ func (t *planText) diffElement(ch *preview.Change) {
 	if c == nil {
 		return
 	}
-	t.line(4, contentText(c))
+	t.line(4, ContentText(c, Clean))
 	for _, o := range []struct{ mark, place string }{{"- ", c.FromOrigin}, {"+ ", c.ToOrigin}} {
 		if o.place != "" {
 			t.line(4, o.mark+Clean(o.place))

@@ -67,7 +67,7 @@ func (t *planText) element(ch *preview.Change) {
 		words = append(words, fieldText(ch.Op, f))
 	}
 	if c := ch.Content; c != nil {
-		words = append(words, contentText(c))
+		words = append(words, ContentText(c, Clean))
 	}
 	text := name
 	switch ch.Op {
@@ -118,7 +118,9 @@ func fieldText(op string, f preview.Field) string {
 	return name + Clean(or(f.From, "unset")) + " → " + Clean(or(f.To, "unset"))
 }
 
-func contentText(c *preview.Content) string {
+// ContentText says what becomes of the content of a file; escape is for where it
+// is shown.
+func ContentText(c *preview.Content, escape func(string) string) string {
 	var text string
 	switch {
 	case c.From < 0:
@@ -134,7 +136,7 @@ func contentText(c *preview.Content) string {
 	case c.Binary:
 		text = "binary, " + text
 	case c.Hidden != "":
-		text += ", not shown: " + Clean(c.Hidden)
+		text += ", not shown: " + escape(c.Hidden)
 	case c.From >= 0 && c.Inserted+c.Deleted > 0:
 		text += fmt.Sprintf(" (+%d −%d)", c.Inserted, c.Deleted)
 	}

@@ -3,8 +3,8 @@
 //
 // It keeps no key, and writes and logs nothing; where a secret goes, package
 // files knows. What was opened is kept by [Texts] alone, in memory, to be taken
-// out of what programs say. It runs no program, so that
-// what age calls plugins opens nothing here.
+// out of what programs say. It runs no program, so that what age calls plugins
+// opens nothing here.
 //
 // Call [Identities.Open]. The keys are read anew each time, so that one that was
 // put on the device later, or was changed, counts at once. No error repeats
